@@ -1,0 +1,81 @@
+"""What a client needs of a network: a connection that sends frames and tells a listener what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from openenv_gym_protocol.errors import OpenEnvGymError
+from openenv_gym_protocol.json_codec import MAX_FRAME_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionOptions:
+    """How a connection is opened and kept.
+
+    Attributes:
+        headers: Sent with the handshake, besides the token's.
+        token: Sent as ``Authorization: Bearer``, and as ``X-OpenEnv-Token`` when the headers have an
+            ``Authorization`` of their own. Never logged.
+        connect_timeout: Seconds until the handshake must be done.
+        ping_interval: Seconds between pings that keep the connection open; None for no pings.
+        ping_timeout: Seconds to wait for a pong; None to wait for ever. Pings are answered by the I/O thread,
+            so a learner that computes for minutes loses nothing.
+        max_frame_bytes: The largest frame accepted.
+        use_proxy: Whether the environment's proxy settings apply. None: they do, except for loopback addresses.
+        ca_file: A file of certificates to trust for ``wss``, besides the system's.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    token: str | None = field(default=None, repr=False)
+    connect_timeout: float = 10.0
+    ping_interval: float | None = 20.0
+    ping_timeout: float | None = 60.0
+    max_frame_bytes: int = MAX_FRAME_BYTES
+    use_proxy: bool | None = None
+    ca_file: str | None = None
+
+
+class Listener(Protocol):
+    """Who is told what a connection brings. Both methods are called on the event loop and must not block."""
+
+    def frame_received(self, frame: str | bytes) -> None:
+        """A whole frame came: text as str, binary as bytes."""
+
+    def connection_lost(self, error: OpenEnvGymError) -> None:
+        """The connection ended, whoever ended it; nothing follows. Called once."""
+
+
+class Connection(Protocol):
+    """An open connection. Its methods are called on its event loop."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether frames can still be sent."""
+
+    def send(self, frame: str) -> None:
+        """Writes a text frame without waiting.
+
+        Raises:
+            ConnectionLost: The connection is closed. What the server said before may still reach the listener.
+        """
+
+    async def close(self) -> None:
+        """Closes with the closing handshake, within a short bound. Never raises."""
+
+    def abort(self) -> None:
+        """Closes at once, without a handshake; what is on its way is dropped. Never raises."""
+
+
+class Connector(Protocol):
+    """Opens connections: the one method that differs between networks."""
+
+    async def __call__(self, url: str, options: ConnectionOptions, listener: Listener) -> Connection:
+        """Opens a connection to a WebSocket URL.
+
+        Raises:
+            ConnectError: It could not be opened; the message says why and what to do.
+            ConnectTimeout: Not within ``options.connect_timeout``.
+            Unauthorized: The server refused the token or asked for one.
+        """

@@ -1,0 +1,143 @@
+"""Frames of the standard wire to messages and back."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from openenv_gym_protocol import errors, json_codec
+from openenv_gym_protocol.messages import (
+    REPLY_TYPES,
+    REQUEST_TYPES,
+    CloseRequest,
+    ErrorData,
+    Reply,
+    Request,
+    StateRequest,
+)
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def encode_request(request: Request) -> str:
+    """Writes a client's frame. NaN and the infinities travel as bare tokens, as Python's json writes them."""
+    message: dict[str, Any] = {"type": request.type}
+    if not isinstance(request, StateRequest | CloseRequest):
+        message["data"] = request.data
+    try:
+        return json_codec.encode(message).decode()
+    except errors.ExecutionError as error:
+        raise errors.InvalidAction(f"The {request.type} request cannot be sent: {error}") from error
+
+
+def decode_request(frame: str | bytes) -> Request:
+    """Reads a client's frame.
+
+    Raises:
+        InvalidJson: Not JSON, or a binary frame.
+        InvalidMessage: Not an object, or an object with wrong or missing keys; ``errors`` names them.
+        UnknownMessageType: The ``type`` is none of the wire's.
+    """
+    if isinstance(frame, bytes):
+        raise errors.InvalidJson("Invalid JSON: binary frames are not part of the standard wire; send text.")
+    value = json_codec.decode(frame)
+    if not isinstance(value, dict):
+        raise errors.InvalidMessage(f"A message must be a JSON object, not {_json_kind(value)}.")
+    kind = value.get("type", "")
+    model = REQUEST_TYPES.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        raise errors.UnknownMessageType(f"Unknown message type: {kind}")
+    return _validate(model, value)
+
+
+def decode_reply(frame: str | bytes) -> Reply:
+    """Reads a server's frame.
+
+    Raises:
+        InvalidJson: Not JSON, or a binary frame.
+        UnexpectedReply: Not an object, of a ``type`` that is none of the wire's, or with wrong or missing keys.
+    """
+    if isinstance(frame, bytes):
+        raise errors.InvalidJson("The server sent a binary frame, which is not part of the standard wire.")
+    value = json_codec.decode(frame)
+    if not isinstance(value, dict):
+        raise errors.UnexpectedReply(f"The server sent {_json_kind(value)} where a JSON object belongs.")
+    model = REPLY_TYPES.get(value.get("type", ""))
+    if model is None:
+        raise errors.UnexpectedReply(f"The server sent a message of unknown type {value.get('type')!r}.")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"]))
+        raise errors.UnexpectedReply(
+            f"The server's {value['type']} message is wrong at {where!r}: {fault['msg']}."
+        ) from error
+
+
+def error_from_reply(data: ErrorData) -> errors.OpenEnvGymError:
+    """The exception that an error frame stands for."""
+    extra = data.model_extra or {}
+    text = data.message or f"The server sent an error without a message (code {data.code or 'none'})."
+    match data.code:
+        case errors.ErrorCode.CAPACITY_REACHED:
+            return errors.CapacityReached(
+                f"{text} Wait, start another server, or raise MAX_CONCURRENT_ENVS.",
+                active_sessions=extra.get("active_sessions"),
+                max_sessions=extra.get("max_sessions"),
+            )
+        case errors.ErrorCode.FACTORY_ERROR:
+            return errors.FactoryError(text, factory_name=extra.get("factory_name"))
+        case errors.ErrorCode.VALIDATION_ERROR:
+            faults = _faults(extra.get("errors"))
+            return errors.InvalidMessage(_with_faults(text, faults), errors=faults)
+        case errors.ErrorCode.INVALID_JSON:
+            return errors.InvalidJson(text)
+        case errors.ErrorCode.UNKNOWN_TYPE:
+            return errors.UnknownMessageType(text)
+        case errors.ErrorCode.SESSION_ERROR:
+            return errors.SessionError(text)
+        case errors.ErrorCode.EXECUTION_ERROR:
+            return errors.ExecutionError(text)
+        case _:
+            return errors.ProtocolFailure(f"{text} (unknown code {data.code!r})")
+
+
+def faults_of(error: ValidationError) -> list[dict[str, Any]]:
+    """The faults of a validation as the wire carries them: without the exception objects in ``ctx``."""
+    faults: list[dict[str, Any]] = []
+    for fault in error.errors():
+        entry: dict[str, Any] = dict(fault)
+        if "ctx" in entry:
+            entry["ctx"] = {
+                key: str(value) if isinstance(value, Exception) else value for key, value in entry["ctx"].items()
+            }
+        faults.append(entry)
+    return faults
+
+
+def _validate(model: type[_M], value: dict[str, Any]) -> _M:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise errors.InvalidMessage("Invalid message", errors=faults_of(error)) from error
+
+
+def _faults(value: Any) -> list[dict[str, Any]]:
+    return [fault for fault in value if isinstance(fault, dict)] if isinstance(value, list) else []
+
+
+def _with_faults(text: str, faults: list[dict[str, Any]]) -> str:
+    if not faults:
+        return text
+    told = "; ".join(
+        f"{'.'.join(map(str, fault.get('loc', ()))) or 'message'}: {fault.get('msg', 'wrong')}" for fault in faults[:5]
+    )
+    more = f"; and {len(faults) - 5} more" if len(faults) > 5 else ""
+    return f"{text}: {told}{more}"
+
+
+def _json_kind(value: Any) -> str:
+    kinds = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return "null" if value is None else kinds.get(type(value), "a value")

@@ -1,0 +1,56 @@
+"""JSON text to values and back, as the standard wire needs it.
+
+NaN and the infinities: a client may send them as the bare tokens that Python's json writes; a server writes
+null in their place inside observations, as openenv does. numpy values enter by the encoder's hook, which asks
+for ``tolist`` and so needs no numpy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from openenv_gym_protocol.errors import ExecutionError, InvalidJson
+
+MAX_FRAME_BYTES = 100 * 1024 * 1024
+"""The largest frame that our ends accept by default, in bytes: what openenv's client accepts."""
+
+NonFinite = Literal["null", "constants"]
+"""How NaN and the infinities are written: as null, or as the tokens NaN, Infinity and -Infinity."""
+
+
+def array_fallback(value: Any) -> Any:
+    """Turns numpy arrays and scalars into plain values; the hook for whatever JSON cannot name.
+
+    Raises:
+        TypeError: The value has no plain form.
+    """
+    to_list = getattr(value, "tolist", None)
+    if callable(to_list) and hasattr(value, "dtype"):
+        return to_list()
+    raise TypeError(f"a value of type {type(value).__module__}.{type(value).__qualname__} has no JSON form")
+
+
+def encode(value: Any, *, non_finite: NonFinite = "constants") -> bytes:
+    """Writes a value as compact JSON.
+
+    Raises:
+        ExecutionError: The value holds something that JSON cannot carry.
+    """
+    try:
+        return to_json(value, inf_nan_mode=non_finite, fallback=array_fallback)
+    except (PydanticSerializationError, TypeError, ValueError, UnicodeError) as error:
+        raise ExecutionError(f"The value cannot be sent as JSON: {error}") from error
+
+
+def decode(text: str | bytes) -> Any:
+    """Reads JSON text; NaN and Infinity are read as the floats they name.
+
+    Raises:
+        InvalidJson: The text is not JSON, holds a lone surrogate, or is nested too deeply.
+    """
+    try:
+        return from_json(text)
+    except ValueError as error:
+        raise InvalidJson(f"Invalid JSON: {error}") from error

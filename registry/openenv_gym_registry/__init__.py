@@ -1,0 +1,1 @@
+"""openenv_gym_registry."""
