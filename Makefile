@@ -1,0 +1,48 @@
+# `make demo` and `make test` set up everything they need inside this folder.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help demo test lint format test-interop-old clean
+
+help:
+	@echo "make demo              set up, then drive real environment servers through a Gymnasium VectorEnv"
+	@echo "make test              set up, then run every check that main must pass"
+	@echo "make lint              ruff, mypy --strict, import contracts"
+	@echo "make format            rewrite the code in the project's style"
+	@echo "make test-interop-old  the wire against openenv 0.2.1 to 0.9.0"
+	@echo "make clean             remove the virtual environments and caches made here"
+
+# One environment for users' work, one for development: the demo waits for nothing it does not use.
+$(VENV)/.demo: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server,cli]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/vectorised_rollout.py
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest tests
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test-interop-old: $(VENV)/.dev
+	OPENENV_GYM_REQUIRE=interop $(BIN)/python -m pytest tests/interop -m interop_old
+
+clean:
+	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
