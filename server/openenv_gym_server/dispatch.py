@@ -1,0 +1,299 @@
+"""The only place where a message meets an environment, for every transport and execution.
+
+Everything here runs where the environment's code runs. It is written as coroutines: an async environment's are
+awaited by its loop, and a plain environment's never suspend, so that a thread runs them to their end by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
+
+from openenv_gym_protocol.errors import (
+    ExecutionError,
+    FactoryError,
+    UnknownMessageType,
+)
+from pydantic import BaseModel
+
+from openenv_gym_server.config import ServerConfig, ServerMode
+from openenv_gym_server.definition import Definition
+from openenv_gym_server.failures import FailureReporter
+from openenv_gym_server.serialisation import Result, state_data, take_apart, to_json
+from openenv_gym_server.traits import Method, find_method
+from openenv_gym_server.validation import read_action, read_reset
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+_MAX_DROPPED_KEYS = 50
+_MAX_KEY_LENGTH = 60
+"""Bounds for what strangers can write into the log."""
+
+
+class Activity(NamedTuple):
+    """A call into environment code that is under way."""
+
+    operation: str
+    started: float
+    """On the monotonic clock, in seconds."""
+    timeout_s: float | None = None
+    """The request's own deadline, in seconds, where its transport can carry one."""
+
+
+@dataclass
+class Contract:
+    """What every session of an app has in common."""
+
+    definition: Definition
+    config: ServerConfig
+    reporter: FailureReporter = field(init=False)
+    dropped_keys: set[str] = field(default_factory=set)
+    """Reset keys that the environment does not take and that were logged already."""
+
+    def __post_init__(self) -> None:
+        self.reporter = FailureReporter(self.config)
+
+    def enter_debug(self) -> None:
+        """Lifts all deadlines and sends tracebacks to clients."""
+        self.config = replace(self.config, debug=True)
+        self.reporter = FailureReporter(self.config)
+
+
+@dataclass
+class Tally:
+    """What one session has done; written by its worker only."""
+
+    resets: int = 0
+    steps: int = 0
+    failures: int = 0
+
+
+class Host:
+    """Owns one session's environment and runs its code; used from one thread only.
+
+    Attributes:
+        activity: The call into environment code under way, if any; other threads may read it.
+    """
+
+    def __init__(self, contract: Contract, session_id: str) -> None:
+        self.contract = contract
+        self.session_id = session_id
+        self.activity: Activity | None = None
+        self.tally = Tally()
+        self._environment: Any = None
+        self._class: type = object
+
+    async def construct(self) -> None:
+        """Makes the environment.
+
+        Raises:
+            FactoryError: The factory failed; the cause is in the log.
+        """
+        self.activity = Activity("construct", time.monotonic())
+        try:
+            self._environment = self.contract.definition.factory()
+            self._class = type(self._environment)
+        except BaseException as error:
+            self.report(error, "the constructor")
+            name = self.contract.definition.factory_name
+            raise FactoryError(
+                f"Environment factory {name!r} failed to create an instance; the server's log says why.",
+                factory_name=name,
+            ) from error
+        finally:
+            self.activity = None
+
+    async def reset(self, data: dict[str, Any]) -> Result:
+        """Starts an episode.
+
+        Raises:
+            InvalidMessage: Wrong values of seed, episode_id or a typed option.
+            ExecutionError: The environment failed.
+        """
+        self._require_simulation("reset")
+        method = self._method("reset")
+        options = read_reset(self.contract.definition, method, data)
+        self._log_dropped(data.keys() - options.keys())
+        self.tally.resets += 1
+        return await self._observe(method, (), options)
+
+    async def step(self, data: dict[str, Any], options: Mapping[str, Any] | None = None) -> Result:
+        """Takes an action, given as its fields.
+
+        Args:
+            data: The action's fields.
+            options: Further arguments; those that the environment's step does not take are dropped.
+
+        Raises:
+            InvalidMessage: The action's model refuses the data.
+            ExecutionError: The environment failed.
+        """
+        tool_actions = self.contract.definition.tool_actions
+        if not tool_actions:
+            self._require_simulation("step")
+        action = read_action(self.contract.definition, data)
+        if type(action) not in tool_actions.values():
+            self._require_simulation("step")
+        self.tally.steps += 1
+        method = self._method("step")
+        if not options:
+            return await self._observe(method, (action,), {})
+        taken = {key: value for key, value in options.items() if method.takes(key)}
+        return await self._observe(method, (action,), taken, options.get("timeout_s"))
+
+    async def state(self) -> dict[str, Any]:
+        """Reads the environment's state.
+
+        Raises:
+            ExecutionError: The environment failed.
+        """
+        self._require_simulation("state")
+
+        async def read() -> dict[str, Any]:
+            return state_data(await self._settled(self._environment.state))
+
+        return await self._guarded("state", read())
+
+    async def call_method(self, name: str, *arguments: Any) -> Any:
+        """Calls one of the environment's further methods, plain or awaiting, such as those of the Task API.
+
+        Raises:
+            NotImplementedError: The environment has no such method.
+            IndexError: As the method raised it.
+            ExecutionError: The method failed otherwise.
+        """
+        method = getattr(self._environment, name, None)
+        if not callable(method):
+            raise NotImplementedError(name)
+
+        async def call() -> Any:
+            return await self._settled(method(*arguments))
+
+        return await self._guarded(name, call(), passed_on=(NotImplementedError, IndexError))
+
+    async def close(self) -> None:
+        """Closes the environment; a failure is logged and nothing more."""
+        environment, self._environment = self._environment, None
+        close = getattr(environment, "close", None)
+        if close is None:
+            return
+        self.activity = Activity("close", time.monotonic())
+        try:
+            await self._settled(close())
+        except BaseException as error:
+            self.report(error, "close")
+        finally:
+            self.activity = None
+
+    def report(self, error: BaseException, operation: str) -> ExecutionError:
+        """Logs a failure of the environment's code and returns what to tell the client."""
+        self.tally.failures += 1
+        return self.contract.reporter.report(error, operation=operation, session_id=self.session_id)
+
+    def written(self, value: Any, operation: str) -> str:
+        """Writes an answer as JSON, here and not on the server's event loop.
+
+        Raises:
+            ExecutionError: It holds something that JSON cannot carry.
+        """
+        try:
+            return to_json(value)
+        except ExecutionError as error:
+            raise self.report(error, f"writing the answer to {operation}") from error
+
+    async def _observe(
+        self, method: Method, positional: tuple[Any, ...], options: Mapping[str, Any], timeout_s: float | None = None
+    ) -> Result:
+        async def observe() -> Result:
+            observation = await self._settled(getattr(self._environment, method.name)(*positional, **options))
+            allow = self.contract.definition.traits.allow_nonfinite_reward
+            return take_apart(observation, allow_nonfinite_reward=allow)
+
+        return await self._guarded(method.operation, observe(), timeout_s=timeout_s)
+
+    async def _settled(self, value: Any) -> Any:
+        if isinstance(value, BaseModel) or not inspect.isawaitable(value):
+            return value
+        if self.contract.definition.traits.execution == "async":
+            return await value
+        # Here there is no event loop; what is ready at once is as good as a plain value.
+        return run_to_end(_wait_for(value))
+
+    async def _guarded(
+        self,
+        operation: str,
+        work: Coroutine[Any, Any, _T],
+        *,
+        timeout_s: float | None = None,
+        passed_on: tuple[type[Exception], ...] = (),
+    ) -> _T:
+        # BaseException: an environment that calls sys.exit must not end the server's thread.
+        self.activity = Activity(operation, time.monotonic(), timeout_s)
+        try:
+            return await work
+        except passed_on:
+            raise
+        except BaseException as error:
+            if is_cancellation(error):
+                raise
+            raise self.report(error, operation) from error
+        finally:
+            self.activity = None
+
+    def _require_simulation(self, operation: str) -> None:
+        if self.contract.config.mode is ServerMode.PRODUCTION:
+            raise UnknownMessageType(f"{operation} is not available: this server runs in production mode.")
+
+    def _method(self, operation: str) -> Method:
+        awaiting = self.contract.definition.traits.execution == "async"
+        return find_method(self._class, operation, awaiting=awaiting)
+
+    def _log_dropped(self, keys: set[str]) -> None:
+        known = self.contract.dropped_keys
+        new = keys - known
+        if not new or len(known) >= _MAX_DROPPED_KEYS:
+            return
+        known |= new
+        logger.warning(
+            "Reset keys that %s does not take are dropped (said once): %s",
+            self.contract.definition.class_name,
+            ", ".join(sorted(repr(key)[:_MAX_KEY_LENGTH] for key in new)[:_MAX_DROPPED_KEYS]),
+            extra={"session_id": self.session_id},
+        )
+
+
+def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Runs a coroutine that never suspends, without an event loop.
+
+    Raises:
+        ExecutionError: It awaited something that is not ready at once.
+    """
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        result: _T = stop.value
+        return result
+    work.close()
+    raise ExecutionError('The environment awaits: declare execution = "async", so that it gets an event loop.')
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether the running task is being cancelled from outside, rather than the environment raising that class."""
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False  # no event loop here: a plain environment raised it
+    return task is not None and task.cancelling() > 0
+
+
+async def _wait_for(value: Awaitable[_T]) -> _T:
+    return await value

@@ -1,0 +1,92 @@
+"""``/reset``, ``/step``, ``/state`` and ``/close`` over HTTP.
+
+With the header ``X-OpenEnv-Session`` they act on a session; an empty one on ``/reset`` opens it, and the answer's
+header names it. Without the header every call has an environment of its own, as openenv does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Header, HTTPException, Response
+from openenv_gym_protocol.bodies import ResetKeys, StepBody
+
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.service import Service
+
+SESSION_HEADER = "X-OpenEnv-Session"
+
+SessionHeader = Annotated[str | None, Header(alias=SESSION_HEADER)]
+_NO_RESET_KEYS = Body(default_factory=ResetKeys)
+
+
+def control_routes(service: Service) -> APIRouter:
+    """The routes for one server."""
+    router = APIRouter()
+
+    @router.post("/reset", tags=["Environment Control"])
+    async def reset(body: ResetKeys = _NO_RESET_KEYS, session: SessionHeader = None) -> Response:
+        """Starts an episode."""
+        data = body.model_dump(exclude_unset=True)
+
+        async def work(host: Host) -> str:
+            return host.written((await host.reset(data)).body(), "reset")
+
+        return await (_begin(service, work) if session == "" else _run(service, session, work))
+
+    @router.post("/step", tags=["Environment Control"])
+    async def step(body: StepBody, session: SessionHeader = None) -> Response:
+        """Takes an action."""
+        options = body.model_dump(exclude_unset=True, exclude={"action"})
+
+        async def work(host: Host) -> str:
+            return host.written((await host.step(body.action, options)).body(), "step")
+
+        return await _run(service, session, work)
+
+    @router.get("/state", tags=["State Management"])
+    async def state(session: SessionHeader = None) -> Response:
+        """Reads the state."""
+
+        async def work(host: Host) -> str:
+            return host.written(await host.state(), "state")
+
+        return await _run(service, session, work)
+
+    @router.post("/close", tags=["Environment Control"], status_code=204)
+    async def close(session: SessionHeader = None) -> None:
+        """Ends a session, which otherwise lives until it has been idle for its time to live."""
+        service.sessions.close(service.sessions.find(_required(session)))
+
+    return router
+
+
+async def _begin(service: Service, work: Callable[[Host], Coroutine[Any, Any, str]]) -> Response:
+    session = await service.sessions.open(socket=False)
+    try:
+        text = await session.call(work, now=service.now())
+    except BaseException:
+        # The client does not learn the id, so nobody could use the session.
+        service.sessions.close(session)
+        raise
+    return _answer(text, session.session_id)
+
+
+async def _run(service: Service, asked: str | None, work: Callable[[Host], Coroutine[Any, Any, str]]) -> Response:
+    if asked is None:
+        async with service.sessions.transient() as session:
+            return _answer(await session.call(work, now=service.now()))
+    session = service.sessions.find(_required(asked))
+    return _answer(await session.call(work, now=service.now()), session.session_id)
+
+
+def _required(asked: str | None) -> str:
+    if not asked:
+        raise HTTPException(400, f"Name the session in {SESSION_HEADER}; an empty one on /reset opens one.")
+    return asked
+
+
+def _answer(text: str, session_id: str | None = None) -> Response:
+    headers = {} if session_id is None else {SESSION_HEADER: session_id}
+    return Response(text, headers=headers, media_type="application/json")

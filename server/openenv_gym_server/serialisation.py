@@ -1,0 +1,98 @@
+"""Models to values of the standard wire and back. Runs where the environment runs, never on the event loop."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from openenv_gym_protocol import json_codec
+from openenv_gym_protocol.errors import ExecutionError
+from openenv_gym_protocol.messages import Reward
+from pydantic import BaseModel
+
+_BESIDE = {"reward", "done"}
+
+
+class Result(NamedTuple):
+    """What a reset or step returned, taken apart as the wire carries it."""
+
+    observation: dict[str, Any]
+    reward: Reward
+    done: bool
+    metadata: dict[str, Any] | None
+
+    def frame_data(self) -> dict[str, Any]:
+        """The ``data`` of an observation frame: metadata is repeated on top only when there is some."""
+        data = {"observation": self.observation, "reward": self.reward, "done": self.done}
+        if self.metadata:
+            data["metadata"] = self.metadata
+        return data
+
+    def body(self) -> dict[str, Any]:
+        """The HTTP body: the reward is a float, and metadata is always there."""
+        return {
+            "observation": self.observation,
+            "reward": None if self.reward is None else float(self.reward),
+            "done": self.done,
+            "metadata": self.metadata or None,
+        }
+
+
+def take_apart(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
+    """Reads what an environment returned.
+
+    Raises:
+        ExecutionError: It is not a pydantic model, or its reward is NaN or infinite and that is not allowed.
+    """
+    if not isinstance(observation, BaseModel):
+        raise ExecutionError(
+            f"The environment returned {type(observation).__name__} where an observation (a pydantic model) belongs."
+        )
+    reward = getattr(observation, "reward", None)
+    if isinstance(reward, float) and not math.isfinite(reward) and not allow_nonfinite_reward:
+        raise ExecutionError(
+            f"The environment returned the reward {reward!r}. Rewards must be finite; "
+            "declare allow_nonfinite_reward = True to send it as null."
+        )
+    metadata = getattr(observation, "metadata", None)
+    fields = observation.model_dump(exclude=_BESIDE)
+    return Result(fields, reward, bool(getattr(observation, "done", False)), metadata or None)
+
+
+def state_data(state: Any) -> dict[str, Any]:
+    """Reads an environment's state: a pydantic model or a mapping."""
+    if isinstance(state, BaseModel):
+        return state.model_dump()
+    return dict(state) if state else {}
+
+
+def to_json(value: Any) -> str:
+    """Writes a value as the server sends it: NaN as null, numpy as lists, a lone surrogate as its escape.
+
+    Text with lone surrogates is what tools and file names leave in observations and in exceptions. UTF-8 cannot
+    carry it, and a step that has happened should be told of.
+
+    Raises:
+        ExecutionError: The value holds something that JSON cannot carry.
+    """
+    try:
+        return json_codec.encode(value, non_finite="null").decode()
+    except ExecutionError:
+        # Lone surrogates are the one fault that has a readable form; anything else fails again here.
+        try:
+            return json_codec.encode(_without_surrogates(value), non_finite="null").decode()
+        except RecursionError:
+            # Without the cause: its traceback has a thousand lines and says no more.
+            raise ExecutionError("The value is nested too deeply, or holds itself, and cannot be sent.") from None
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, BaseModel):
+        return _without_surrogates(value.model_dump())
+    return value

@@ -1,0 +1,125 @@
+"""One session: a private environment, where it runs, and where it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, TypeVar
+
+from openenv_gym_protocol.errors import OpenEnvGymError, SessionLost
+
+from openenv_gym_server import frames
+from openenv_gym_server.capacity import Capacity
+from openenv_gym_server.dispatch import Contract, Host, is_cancellation
+from openenv_gym_server.workers.base import Job, Worker
+
+_T = TypeVar("_T")
+
+
+class SessionState(enum.Enum):
+    """Where a session stands."""
+
+    STARTING = enum.auto()
+    """Its environment is being made."""
+    OPEN = enum.auto()
+    CLOSING = enum.auto()
+    """It takes no more work; its environment is being closed."""
+    HUNG = enum.auto()
+    """Its code passed its deadline and may still run; the client and the slot are gone."""
+    CLOSED = enum.auto()
+
+
+class Session:
+    """A private environment of one client. Used on the server's event loop only.
+
+    Attributes:
+        session_id: Unguessable; whoever knows it may use the session.
+        host: Owns the environment, on the worker.
+        home: The thread or loop it shares with other sessions, or None.
+        used_at: When it last took work, on the monotonic clock.
+        holds_slot: It counts against the capacity.
+    """
+
+    def __init__(self, contract: Contract, *, capacity: Capacity, socket: bool, now: float) -> None:
+        self.session_id = str(uuid.uuid4())
+        self.host = Host(contract, self.session_id)
+        self.state = SessionState.STARTING
+        self.capacity = capacity
+        self.socket = socket
+        self.home: Any = None
+        self.worker: Worker
+        self.created_at = now
+        self.used_at = now
+        self.closing_since = now
+        self.holds_slot = True
+        self.counts_as_hung = False
+        self.on_lost: Callable[[OpenEnvGymError], None] | None = None
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self.ended = asyncio.Event()
+
+    @property
+    def busy(self) -> bool:
+        """Calls are under way or wait."""
+        return bool(self._waiting) or self.host.activity is not None
+
+    def exchange(self, frame: str | bytes, reply: Callable[[str | None], None]) -> None:
+        """Answers a frame of the standard wire; ``reply`` gets the text, or None where the client closes.
+
+        Frames are answered in the order in which they come. Nothing is replied after the session is lost.
+        """
+        self.worker.submit(Job(partial(frames.exchange, self.host, frame), partial(self._reply, reply)))
+
+    async def call(self, work: Callable[[Host], Coroutine[Any, Any, _T]], *, now: float) -> _T:
+        """Runs work with the environment, after whatever was asked before.
+
+        Raises:
+            SessionLost: The session has ended.
+            StepTimeout: The work passed its deadline; the session is gone.
+            OpenEnvGymError: What the work raised.
+        """
+        if self.state not in (SessionState.STARTING, SessionState.OPEN):
+            raise SessionLost(f"Session {self.session_id} has ended; reset to get another one.")
+        self.used_at = now
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.add(future)
+        try:
+            self.worker.submit(Job(partial(_caught, work, self.host), partial(_resolve, future)))
+            outcome = await future
+        finally:
+            self._waiting.discard(future)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        result: _T = outcome
+        return result
+
+    def lose(self, error: OpenEnvGymError) -> None:
+        """Tells whoever waits that the session is gone."""
+        for future in self._waiting:
+            _resolve(future, error)
+        if self.on_lost is not None:
+            self.on_lost(error)
+
+    def _reply(self, reply: Callable[[str | None], None], text: str | None) -> None:
+        if self.state is SessionState.OPEN:
+            reply(text)
+
+
+async def _caught(work: Callable[[Host], Awaitable[_T]], host: Host) -> _T | BaseException:
+    try:
+        return await work(host)
+    except OpenEnvGymError as error:
+        return error
+    except (NotImplementedError, IndexError) as error:
+        return error
+    except BaseException as error:
+        if is_cancellation(error):
+            raise
+        return host.report(error, "the request")
+
+
+def _resolve(future: asyncio.Future[Any], outcome: Any) -> None:
+    if not future.done():
+        future.set_result(outcome)

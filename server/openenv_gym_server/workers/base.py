@@ -1,0 +1,41 @@
+"""What a session needs of the place where its environment runs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, Protocol
+
+
+class Job(NamedTuple):
+    """A piece of work for an environment.
+
+    ``work`` makes a coroutine that never raises; ``reply`` takes its result on the server's event loop.
+    """
+
+    work: Callable[[], Coroutine[Any, Any, Any]]
+    reply: Callable[[Any], None]
+
+
+class Worker(Protocol):
+    """Runs one session's jobs, one after another and in order."""
+
+    def submit(self, job: Job) -> None:
+        """Adds a job; called on the server's event loop."""
+
+    def abandon(self) -> None:
+        """Drops the waiting jobs and, where that is possible, cancels the running one."""
+
+    def stack(self) -> str:
+        """Where the running job stands, as text for the log; empty where there is nothing to tell."""
+
+    def finish(self, last: Job) -> None:
+        """Adds the last job, which runs whatever was abandoned before, and then ends."""
+
+
+def stack_of(thread: threading.Thread) -> str:
+    """Where another thread's code stands just now."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return "".join(traceback.format_stack(frame)) if frame else ""

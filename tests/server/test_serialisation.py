@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from openenv_gym_protocol.errors import ExecutionError
+from openenv_gym_server import Observation, State
+from openenv_gym_server.serialisation import state_data, take_apart, to_json
+from pydantic import BaseModel
+
+
+class Seen(Observation):
+    text: str = ""
+    value: Any = None
+
+
+class Foreign(BaseModel):
+    """A model of nobody's base class."""
+
+    text: str = "x"
+
+
+def apart(observation: Any, allow: bool = False) -> Any:
+    return take_apart(observation, allow_nonfinite_reward=allow)
+
+
+def test_reward_and_done_travel_beside_the_observation() -> None:
+    result = apart(Seen(text="hi", reward=3, done=True))
+    assert result.frame_data() == {
+        "observation": {"metadata": {}, "text": "hi", "value": None},
+        "reward": 3,
+        "done": True,
+    }
+
+
+def test_metadata_is_repeated_on_top_when_there_is_some() -> None:
+    data = apart(Seen(metadata={"a": 1})).frame_data()
+    assert data["metadata"] == data["observation"]["metadata"] == {"a": 1}
+
+
+def test_an_http_body_has_a_float_reward_and_always_metadata() -> None:
+    assert apart(Seen(reward=True)).body() == {
+        "observation": {"metadata": {}, "text": "", "value": None},
+        "reward": 1.0,
+        "done": False,
+        "metadata": None,
+    }
+
+
+def test_any_pydantic_model_is_an_observation() -> None:
+    assert apart(Foreign()).frame_data() == {"observation": {"text": "x"}, "reward": None, "done": False}
+
+
+@pytest.mark.parametrize("returned", [None, {"text": "x"}, (Seen(), 0.0)])
+def test_anything_else_is_the_environments_error(returned: Any) -> None:
+    with pytest.raises(ExecutionError, match=type(returned).__name__):
+        apart(returned)
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf])
+def test_a_reward_that_is_no_number_fails_unless_allowed(reward: float) -> None:
+    with pytest.raises(ExecutionError, match="reward"):
+        apart(Seen(reward=reward))
+    assert json.loads(to_json(apart(Seen(reward=reward), allow=True).frame_data()))["reward"] is None
+
+
+def test_a_state_is_a_model_or_a_mapping_or_nothing() -> None:
+    assert state_data(State(episode_id="e", extra=1)) == {"episode_id": "e", "step_count": 0, "extra": 1}  # type: ignore[call-arg]
+    assert state_data({"a": 1}) == {"a": 1}
+    assert state_data(None) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ([1, 2.5, None, True, "é"], '[1,2.5,null,true,"é"]'),
+        ([math.nan, math.inf], "[null,null]"),
+        ({"a": np.arange(2), "b": np.float32(0.5)}, '{"a":[0,1],"b":0.5}'),
+        (np.array([[1.0, math.nan]]), "[[1.0,null]]"),
+        ({1: (1, 2)}, '{"1":[1,2]}'),
+        (b"hello", '"hello"'),
+    ],
+)
+def test_values_are_written_as_json(value: Any, text: str) -> None:
+    assert to_json(value) == text
+
+
+def test_lone_surrogates_are_written_as_their_escapes() -> None:
+    assert to_json({"a\ud800": ["\udfff", (Seen(text="x\ud800"),)]}) == to_json(
+        {"a\\ud800": ["\\udfff", [{**Seen().model_dump(), "text": "x\\ud800"}]]}
+    )
+
+
+def test_what_json_cannot_carry_is_an_error() -> None:
+    circle: list[Any] = []
+    circle.append(circle)
+    for value in (object(), b"\xff", circle):
+        with pytest.raises(ExecutionError):
+            to_json(value)
