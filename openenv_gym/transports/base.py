@@ -36,9 +36,23 @@ class ConnectionOptions:
     use_proxy: bool | None = None
     ca_file: str | None = None
 
+    def request_headers(self) -> dict[str, str]:
+        """The headers of a request: the given ones and the token's."""
+        sent = dict(self.headers)
+        if self.token is not None:
+            taken = any(name.lower() == "authorization" for name in sent)
+            if taken:
+                sent["X-OpenEnv-Token"] = self.token
+            else:
+                sent["Authorization"] = f"Bearer {self.token}"
+        return sent
+
 
 class Listener(Protocol):
-    """Who is told what a connection brings. Both methods are called on the event loop and must not block."""
+    """Who is told what a connection brings. Both methods are called on the event loop and must not block.
+
+    They may be called before the connector has returned: a server that refuses speaks first.
+    """
 
     def frame_received(self, frame: str | bytes) -> None:
         """A whole frame came: text as str, binary as bytes."""

@@ -1,0 +1,25 @@
+"""What a reset or step returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+ObsT = TypeVar("ObsT")
+
+
+@dataclass
+class StepResult(Generic[ObsT]):
+    """The result of one reset or step.
+
+    Attributes:
+        observation: What the agent sees now.
+        reward: The reward of the step, as the server sent it; None when it sent none.
+        done: Whether the episode has ended.
+        metadata: What the server told beside the observation; None when it told nothing.
+    """
+
+    observation: ObsT
+    reward: float | None = None
+    done: bool = False
+    metadata: dict[str, Any] | None = None
