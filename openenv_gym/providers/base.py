@@ -1,0 +1,156 @@
+"""The contract between whoever needs a server and whoever can start one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Protocol
+
+from openenv_gym.providers.deadline import Deadline
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerRequest:
+    """What to run. Equal requests share a server.
+
+    Attributes:
+        provider: Who runs it: ``process``.
+        path: The environment project's folder, for a process.
+        image: The image's name, for a container.
+        options: The provider's own options, as pairs of a name and a JSON value; see each provider.
+        settings: Environment variables of the server.
+    """
+
+    provider: str = "process"
+    path: str | None = None
+    image: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        # The order in which options were written makes no other server.
+        object.__setattr__(self, "options", tuple(sorted(self.options, key=itemgetter(0))))
+        object.__setattr__(self, "settings", tuple(sorted(self.settings)))
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def to_json(self) -> str:
+        """The request as JSON; the same text for equal requests."""
+        data = {"provider": self.provider, "path": self.path, "image": self.image}
+        return json.dumps({**data, "options": self.options, "settings": self.settings}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> ServerRequest:
+        """Reads what ``to_json`` wrote."""
+        data: dict[str, Any] = json.loads(text)
+        for pairs in ("options", "settings"):
+            data[pairs] = tuple((name, value) for name, value in data[pairs])
+        return cls(**data)
+
+
+class Owner(Protocol):
+    """The watchdog, as far as it concerns one server: what it runs, it ends, whatever happens to this process."""
+
+    server_id: str
+
+    def spawn(self, argv: list[str], *, cwd: str, env: Mapping[str, str], deadline: Deadline) -> int:
+        """Runs the server's process with a listening socket of its own.
+
+        Returns:
+            The port on 127.0.0.1 at which the socket listens.
+
+        Raises:
+            ProviderError: The program could not be run.
+        """
+
+    def exit_code(self, wait: float = 0.0) -> int | None:
+        """How the process ended, or None when it still runs after ``wait`` seconds."""
+
+    def ready(self, base_url: str, token: str | None) -> None:
+        """Says that the server answers: whoever waits for it may have it.
+
+        Raises:
+            ServerStartError: It has ended in the meantime.
+        """
+
+    def logs(self, lines: int = 100) -> str:
+        """The last lines the server wrote."""
+
+    def stop(self) -> None:
+        """Ends the server and waits until it is gone. Idempotent."""
+
+
+class ServerHandle(Protocol):
+    """A server that answers."""
+
+    @property
+    def base_url(self) -> str:
+        """Its HTTP address, such as ``http://127.0.0.1:40123``."""
+
+    @property
+    def token(self) -> str | None:
+        """What it wants as bearer token, if anything."""
+
+    def logs(self, lines: int = 100) -> str:
+        """The last lines the server wrote; empty once its pool has ended."""
+
+    def stop(self) -> None:
+        """Ends the server and waits until it is gone. Idempotent."""
+
+
+@dataclass(frozen=True)
+class OwnedServer:
+    """A server that the watchdog owns.
+
+    Attributes:
+        base_url: Its HTTP address.
+        token: What it wants as bearer token, if anything.
+        owner: Who ends it.
+    """
+
+    base_url: str
+    token: str | None = field(repr=False)
+    owner: Owner = field(repr=False)
+
+    def logs(self, lines: int = 100) -> str:
+        """The last lines the server wrote; empty once its pool has ended."""
+        return self.owner.logs(lines)
+
+    def stop(self) -> None:
+        """Ends the server and waits until it is gone. Idempotent."""
+        self.owner.stop()
+
+
+class Provider(Protocol):
+    """Starts servers somewhere."""
+
+    def check(self, request: ServerRequest) -> None:
+        """Refuses a request that cannot be right, before anything is started.
+
+        Raises:
+            UnknownOption: An option that this provider does not have; the nearest is named.
+            ConfigurationError: A value that cannot be, such as a path that does not exist.
+        """
+
+    def sharing_key(self, request: ServerRequest) -> str:
+        """What requests for the same server have in common: not how long somebody wants to wait, for example."""
+
+    def start_seconds(self, request: ServerRequest) -> float | None:
+        """How long the request's own options let a start take; None when they do not say."""
+
+    def start(self, request: ServerRequest, deadline: Deadline, owner: Owner | None = None) -> ServerHandle:
+        """Starts a server and waits until it answers.
+
+        Args:
+            request: What to run.
+            deadline: Until when it must answer.
+            owner: Who is to own it; None for an owner of its own in this process tree's pool.
+
+        Raises:
+            ServerStartError: It did not become ready; with its last log lines and its exit code.
+            ProviderError: The provider cannot work here.
+            UnknownOption, ConfigurationError: See ``check``.
+        """

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from openenv_gym_protocol.errors import ProviderError, ServerStartError
+
+from openenv_gym.providers import watchdog_client
+from openenv_gym.providers.deadline import Deadline
+from openenv_gym.providers.location import PoolLocation, pool_location
+from openenv_gym.providers.watchdog_client import WatchdogClient, own_server
+from tests.support.pools import all_end, servers_of
+
+
+def test_the_first_connection_starts_the_watchdog_and_the_second_finds_it() -> None:
+    assert WatchdogClient.connect_to_running(pool_location()) is None
+    client = WatchdogClient.connect(Deadline(10))
+    other = WatchdogClient.connect_to_running(pool_location())
+    assert other is not None
+    client.close()
+    other.close()
+    other.close()
+
+
+def test_a_program_that_cannot_be_run_is_told_by_name() -> None:
+    owner = own_server(Deadline(10))
+    with pytest.raises(ProviderError, match="/nowhere/python"):
+        owner.spawn(["/nowhere/python"], cwd="/", env={}, deadline=Deadline(10))
+    owner.stop()
+
+
+def test_the_exit_code_of_a_process_is_told_at_once() -> None:
+    owner = own_server(Deadline(10))
+    owner.spawn(["/bin/sh", "-c", "echo bye; exit 5"], cwd="/", env={}, deadline=Deadline(10))
+    assert owner.exit_code(wait=10.0) == 5
+    assert owner.logs() == "bye"
+    with pytest.raises(ServerStartError):
+        owner.ready("http://127.0.0.1:1", None)
+    owner.stop()
+
+
+def test_a_running_process_has_no_exit_code() -> None:
+    owner = own_server(Deadline(10))
+    owner.spawn(["/bin/sleep", "60"], cwd="/", env={}, deadline=Deadline(10))
+    assert owner.exit_code() is None
+    (process,) = servers_of(pool_location().directory)
+    owner.stop()
+    assert all_end([process])
+    owner.stop()
+
+
+def test_a_starter_that_goes_away_leaves_its_place_to_the_next() -> None:
+    first, second = WatchdogClient.connect(Deadline(10)), WatchdogClient.connect(Deadline(10))
+    assert first.acquire("key", 0.0, Deadline(10), tick=lambda: None) is None
+    first.spawn(["/bin/sleep", "60"], cwd="/", env={}, deadline=Deadline(10))
+    (process,) = servers_of(pool_location().directory)
+    # The second waits; while it does, the first leaves.
+    assert second.acquire("key", 0.0, Deadline(10), tick=first.close) is None
+    assert second.server_id != first.server_id
+    assert all_end([process])
+    second.close()
+
+
+def test_a_starters_failure_reaches_those_who_wait() -> None:
+    first, second = WatchdogClient.connect(Deadline(10)), WatchdogClient.connect(Deadline(10))
+    assert first.acquire("key", 0.0, Deadline(10), tick=lambda: None) is None
+    failure = ServerStartError("it died", logs="why", exit_code=4)
+    with pytest.raises(ServerStartError, match="it died") as caught:
+        second.acquire("key", 0.0, Deadline(10), tick=lambda: first.fail(failure))
+    assert (caught.value.logs, caught.value.exit_code) == ("why", 4)
+    second.close()
+
+
+def test_a_failure_of_another_class_keeps_its_class() -> None:
+    first, second = WatchdogClient.connect(Deadline(10)), WatchdogClient.connect(Deadline(10))
+    assert first.acquire("key", 0.0, Deadline(10), tick=lambda: None) is None
+    with pytest.raises(ProviderError, match="no engine"):
+        second.acquire("key", 0.0, Deadline(10), tick=lambda: first.fail(ProviderError("no engine")))
+    second.close()
+
+
+def test_a_directory_of_somebody_else_is_an_error_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: PoolLocation = dataclasses.replace(pool_location(), parent=tmp_path)
+    taken.directory.touch()
+    monkeypatch.setattr(watchdog_client, "pool_location", lambda: taken)
+    with pytest.raises(ProviderError, match="TMPDIR"):
+        WatchdogClient.connect(Deadline(5))
