@@ -29,7 +29,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/vectorised_rollout.py
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

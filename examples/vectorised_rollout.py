@@ -28,8 +28,6 @@ class Args:
     """hands to finish, over all lanes"""
     seed: int = 0
     """seed of the first lane; the others follow by one"""
-    stand_at: int = 18
-    """the policy hits below this sum"""
 
 
 @dataclass
@@ -53,15 +51,21 @@ class Tally:
         self.losses += int(np.sum(finished & (rewards < 0)))
 
 
+def basic_strategy(player_sum: np.ndarray, dealer_card: np.ndarray) -> np.ndarray:
+    """Hits below 12, and below 17 against a dealer who shows an ace or at least a seven."""
+    stand_at = np.where((dealer_card == 1) | (dealer_card >= 7), 17, 12)
+    return (player_sum < stand_at).astype(np.int64)
+
+
 def play(environments: gymnasium.vector.VectorEnv, args: Args, progress: Progress) -> Tally:
     """Steps all lanes until enough hands are finished."""
     task = progress.add_task("playing", total=args.hands)
     tally = Tally()
-    (player_sum, _, _), _ = environments.reset(seed=args.seed)
+    (player_sum, dealer_card, _), _ = environments.reset(seed=args.seed)
     resetting = np.zeros(args.num_envs, dtype=bool)
     while tally.hands < args.hands:
-        actions = (player_sum < args.stand_at).astype(np.int64)
-        (player_sum, _, _), rewards, terminations, truncations, _ = environments.step(actions)
+        actions = basic_strategy(player_sum, dealer_card)
+        (player_sum, dealer_card, _), rewards, terminations, truncations, _ = environments.step(actions)
         # In NEXT_STEP autoreset, the step after an episode's end only brings the next episode's first hand.
         tally.steps += int(np.sum(~resetting))
         tally.add(rewards, terminations & ~resetting)

@@ -1,1 +1,93 @@
-"""openenv_gym."""
+"""Any OpenEnv environment as a ``gymnasium.Env``, and thousands of them as one ``gymnasium.vector.VectorEnv``.
+
+Importing this package registers the bundled environments with Gymnasium::
+
+    import gymnasium, openenv_gym
+
+    env = gymnasium.make("openenv/Blackjack-v0")
+    envs = gymnasium.make_vec("openenv/Blackjack-v0", num_envs=64)
+
+``gymnasium.make("openenv_gym:openenv/Blackjack-v0")`` needs no import. Nothing is started, connected or looked up by
+the import; the names below are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from openenv_gym_registry.registration import register_all
+
+if TYPE_CHECKING:
+    from openenv_gym_protocol import errors
+    from openenv_gym_protocol.errors import OpenEnvGymError
+    from openenv_gym_registry.installed import register_installed
+    from openenv_gym_registry.registration import register_local
+
+    from openenv_gym.bridge.env import RemoteEnv
+    from openenv_gym.bridge.text_spaces import JsonText, UnicodeText
+    from openenv_gym.bridge.vector import RemoteVectorEnv
+    from openenv_gym.client import EnvClient, GenericAction, GenericEnvClient, StepResult, SyncEnvClient
+    from openenv_gym.providers.pool import shutdown
+    from openenv_gym.transports.timeouts import Timeouts
+
+    __version__: str
+
+__all__ = [
+    "EnvClient",
+    "GenericAction",
+    "GenericEnvClient",
+    "JsonText",
+    "OpenEnvGymError",
+    "RemoteEnv",
+    "RemoteVectorEnv",
+    "StepResult",
+    "SyncEnvClient",
+    "Timeouts",
+    "UnicodeText",
+    "__version__",
+    "errors",
+    "register_installed",
+    "register_local",
+    "shutdown",
+]
+
+_HOMES = {
+    "EnvClient": "openenv_gym.client",
+    "GenericAction": "openenv_gym.client",
+    "GenericEnvClient": "openenv_gym.client",
+    "JsonText": "openenv_gym.bridge.text_spaces",
+    "OpenEnvGymError": "openenv_gym_protocol.errors",
+    "RemoteEnv": "openenv_gym.bridge.env",
+    "RemoteVectorEnv": "openenv_gym.bridge.vector",
+    "StepResult": "openenv_gym.client",
+    "SyncEnvClient": "openenv_gym.client",
+    "Timeouts": "openenv_gym.transports.timeouts",
+    "UnicodeText": "openenv_gym.bridge.text_spaces",
+    "register_installed": "openenv_gym_registry.installed",
+    "register_local": "openenv_gym_registry.registration",
+    "shutdown": "openenv_gym.providers.pool",
+}
+"""The module that defines each public name."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name == "errors":
+        value = import_module("openenv_gym_protocol.errors")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("openenv-gym")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+register_all()

@@ -1,0 +1,146 @@
+"""What is known of environments before any server runs: the bundled projects and the Spaces of openenv.
+
+Both are files of this package, read once. ``python -m openenv_gym_registry.catalogue --write`` makes
+``catalogue.json`` anew from the bundled projects' ``openenv.yaml``; ``--check`` says whether it would change.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openenv_gym_protocol.errors import ConfigurationError, nearest
+
+CATALOGUE_PATH = Path(__file__).with_name("catalogue.json")
+SPACES_PATH = Path(__file__).with_name("spaces.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One bundled environment.
+
+    Attributes:
+        id: Its Gymnasium id.
+        project: The name of its folder.
+        description: One sentence.
+        max_episode_steps: The time limit in steps, or None.
+        nondeterministic: Whether equal seeds and actions may end differently.
+        spaces: The exact spaces as data, ``{"action": ..., "observation": ...}``, or None.
+        reset_options: The JSON Schema of each reset option.
+        info_keys: The metadata keys that every reset and step sets.
+        seeded_stream: Whether unseeded resets continue the environment's own random stream; None when not said.
+        seed_supported: Whether a seed determines the episode; None when not said.
+    """
+
+    id: str
+    project: str
+    description: str = ""
+    max_episode_steps: int | None = None
+    nondeterministic: bool = False
+    spaces: Mapping[str, Any] | None = None
+    reset_options: Mapping[str, Any] = field(default_factory=dict)
+    info_keys: tuple[str, ...] = ()
+    seeded_stream: bool | None = None
+    seed_supported: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownSpace:
+    """One Space of the openenv organisation.
+
+    Attributes:
+        id: Its Gymnasium id.
+        space: Its id on the Hub, ``owner/name``.
+    """
+
+    id: str
+    space: str
+
+
+@functools.cache
+def catalogue() -> Mapping[str, Entry]:
+    """The bundled environments by their project's name."""
+    entries = json.loads(CATALOGUE_PATH.read_text(encoding="utf-8"))
+    return {entry["project"]: Entry(**{**entry, "info_keys": tuple(entry["info_keys"])}) for entry in entries}
+
+
+@functools.cache
+def known_spaces() -> tuple[KnownSpace, ...]:
+    """The Spaces that have an id of their own."""
+    return tuple(KnownSpace(**entry) for entry in json.loads(SPACES_PATH.read_text(encoding="utf-8")))
+
+
+def lookup(project: str) -> Entry:
+    """One bundled environment.
+
+    Raises:
+        ConfigurationError: There is none of that name; the message names the nearest.
+    """
+    entry = catalogue().get(project)
+    if entry is None:
+        raise ConfigurationError(f"There is no bundled environment {project!r}. {nearest(project, catalogue())}")
+    return entry
+
+
+def read_entry(folder: Path) -> Entry:
+    """Reads a project's entry from its manifest.
+
+    Raises:
+        ConfigurationError: The manifest is missing or wrong.
+    """
+    # The manifest's reader brings pydantic models and a YAML parser, which registration does without.
+    from openenv_gym_registry.manifest import read_manifest
+
+    manifest = read_manifest(folder)
+    told = manifest.gymnasium
+    return Entry(
+        id=manifest.gymnasium_id,
+        project=folder.name,
+        description=manifest.description,
+        max_episode_steps=told.max_episode_steps,
+        nondeterministic=told.nondeterministic,
+        spaces=None if told.spaces is None else told.spaces.model_dump(),
+        reset_options=told.reset_options,
+        info_keys=tuple(told.info_keys),
+        seeded_stream=told.seeded_stream,
+        seed_supported=told.seed_supported,
+    )
+
+
+def built_catalogue(root: Path) -> str:
+    """The text that ``catalogue.json`` should have.
+
+    Args:
+        root: The folder of the bundled projects.
+    """
+    folders = sorted(folder for folder in root.iterdir() if (folder / "openenv.yaml").is_file())
+    return json.dumps([asdict(read_entry(folder)) for folder in folders], indent=1) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Writes or checks the catalogue.
+
+    Args:
+        arguments: ``["--write"]`` or ``["--check"]``.
+
+    Returns:
+        The exit code: 1 when ``--check`` found a difference, 2 when the arguments are wrong.
+    """
+    from openenv_gym_registry.projects import projects_root
+
+    if arguments == ["--write"]:
+        CATALOGUE_PATH.write_text(built_catalogue(projects_root()), encoding="utf-8")
+        return 0
+    if arguments == ["--check"]:
+        return int(CATALOGUE_PATH.read_text(encoding="utf-8") != built_catalogue(projects_root()))
+    sys.stderr.write("usage: python -m openenv_gym_registry.catalogue --write | --check\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

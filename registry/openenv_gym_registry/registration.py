@@ -1,0 +1,82 @@
+"""Gymnasium ids for environments: the bundled ones at import, others on request."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from openenv_gym_protocol.errors import ConfigurationError
+
+from openenv_gym_registry.catalogue import Entry, catalogue, known_spaces, read_entry
+
+logger = logging.getLogger(__name__)
+
+REMOTE_ID = "openenv/Remote-v0"
+"""The id of an environment anywhere: ``gymnasium.make`` gets ``base_url=``, ``image=`` or ``path=``."""
+
+_MAKE = "openenv_gym_registry.make"
+
+
+def register_all() -> None:
+    """Registers the bundled environments, the known Spaces and ``openenv/Remote-v0``.
+
+    It reads two files of this package and no other; what is registered already stays as it is.
+    """
+    for entry in catalogue().values():
+        if entry.id not in gymnasium.registry:
+            _register_entry(entry, "Catalogue", project=entry.project)
+    for known in known_spaces():
+        if known.id not in gymnasium.registry:
+            _register(known.id, f"{_MAKE}:SpaceEnv", f"{_MAKE}:SpaceVectorEnv", kwargs={"space": known.space})
+    if REMOTE_ID not in gymnasium.registry:
+        _register(REMOTE_ID, "openenv_gym.bridge.env:RemoteEnv", "openenv_gym.bridge.vector:RemoteVectorEnv")
+
+
+def register_local(path: str | Path, *, id: str | None = None) -> str:
+    """Registers an environment project in a folder.
+
+    Args:
+        path: The project's folder; ``~`` is expanded.
+        id: The Gymnasium id; by default the one its ``openenv.yaml`` declares, or ``openenv/<Name>-v0``.
+
+    Returns:
+        The id, for ``gymnasium.make`` and ``gymnasium.make_vec``.
+
+    Raises:
+        ConfigurationError: The folder holds no project, its manifest is wrong, or the id belongs to another
+            environment.
+    """
+    folder = Path(path).expanduser().resolve()
+    entry = read_entry(folder)
+    if not (folder / "server" / "app.py").is_file():
+        raise ConfigurationError(f"{folder} is no environment project: it has no server/app.py.")
+    chosen = id or entry.id
+    known = gymnasium.registry.get(chosen)
+    if known is not None and known.kwargs.get("path") != str(folder):
+        raise ConfigurationError(f"{chosen} belongs to another environment ({_origin(known)}): pass id= to choose.")
+    gymnasium.registry.pop(chosen, None)  # the same folder again: its manifest may say something new
+    _register_entry(entry, "Local", id=chosen, path=str(folder))
+    logger.info("registered %s for %s", chosen, folder)
+    return chosen
+
+
+def _register_entry(entry: Entry, kind: str, *, id: str | None = None, **kwargs: Any) -> None:
+    _register(
+        id or entry.id,
+        f"{_MAKE}:{kind}Env",
+        f"{_MAKE}:{kind}VectorEnv",
+        max_episode_steps=entry.max_episode_steps,
+        nondeterministic=entry.nondeterministic,
+        kwargs=kwargs,
+    )
+
+
+def _register(id: str, entry_point: str, vector_entry_point: str, **rest: Any) -> None:
+    gymnasium.register(id, entry_point=entry_point, vector_entry_point=vector_entry_point, **rest)
+
+
+def _origin(spec: Any) -> str:
+    known = spec.kwargs.get("path") or spec.kwargs.get("project") or spec.kwargs.get("space")
+    return str(known or spec.entry_point)

@@ -1,0 +1,115 @@
+"""What every bundled environment project has, says and does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openenv_gym_protocol.gymnasium_spaces import data_to_space, space_to_data
+from openenv_gym_registry.manifest import Manifest, read_manifest
+from openenv_gym_registry.projects import projects_root
+
+import openenv_gym.bridge.text_spaces  # noqa: F401 - makes its spaces known by name
+from tests.support.servers import running_server
+from tests.support.wire import record_request
+
+PROJECTS = sorted(path.parent.name for path in projects_root().glob("*/openenv.yaml"))
+
+pytestmark = pytest.mark.parametrize("name", PROJECTS)
+
+
+def folder_of(name: str) -> Path:
+    return projects_root() / name
+
+
+def manifest_of(name: str) -> Manifest:
+    return read_manifest(folder_of(name))
+
+
+def test_a_project_has_every_file_that_tools_look_for(name: str) -> None:
+    expected = [
+        "README.md",
+        "openenv.yaml",
+        "pyproject.toml",
+        "server/app.py",
+        "server/Dockerfile",
+        f"{name}_env/__init__.py",
+        f"{name}_env/app.py",
+        f"{name}_env/client.py",
+        f"{name}_env/environment.py",
+        f"{name}_env/models.py",
+        f"{name}_env/py.typed",
+        "tests",
+    ]
+    assert [path for path in expected if not (folder_of(name) / path).exists()] == []
+
+
+def test_the_distribution_is_named_after_the_project_and_declares_it(name: str) -> None:
+    project = tomllib.loads((folder_of(name) / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == f"openenv-gym-{name}"
+    assert project["version"] == manifest_of(name).version
+    assert project["entry-points"]["openenv_gym.environments"] == {name: f"{name}_env"}
+
+
+def test_the_manifest_has_a_validation_block_and_a_bundled_id(name: str) -> None:
+    manifest = manifest_of(name)
+    assert manifest.validation is not None
+    assert manifest.gymnasium_id.startswith("openenv/")
+    assert manifest.description
+
+
+def test_the_manifest_says_what_the_server_says(name: str) -> None:
+    told = manifest_of(name).gymnasium
+    with running_server("server.app:app", cwd=folder_of(name)) as server:
+        schema = record_request(server.base_url, "GET", "/schema")["body"]
+    assert told.spaces is not None
+    for kind, declared in told.spaces.model_dump().items():
+        assert data_to_space(declared) == data_to_space(schema["x-gymnasium-spaces"][kind])
+    assert (schema["x-info-keys"], schema["x-openenv-gym"]) == (
+        told.info_keys,
+        {"seeded_stream": told.seeded_stream, "seed_supported": told.seed_supported},
+    )
+    options = schema.get("x-reset-options") or {}
+    assert {key: value.get("default") for key, value in options.items()} == {
+        key: value.get("default") for key, value in told.reset_options.items()
+    }
+
+
+def test_the_declared_spaces_are_written_in_their_one_form(name: str) -> None:
+    spaces = manifest_of(name).gymnasium.spaces
+    assert spaces is not None
+    for declared in (spaces.action, spaces.observation):
+        assert data_to_space(space_to_data(data_to_space(declared))) == data_to_space(declared)
+
+
+@pytest.mark.parametrize("side", ["models", "client"])
+def test_what_a_client_imports_needs_no_server_kit(name: str, side: str) -> None:
+    imports = f"import {name}_env, sys; {name}_env.models"
+    if side == "client":
+        imports = f"from {name}_env import *; import sys"
+    assert loaded(name, imports, ("openenv_gym_server", "fastapi", "uvicorn")) == ""
+
+
+def test_the_servers_side_needs_no_gymnasium(name: str) -> None:
+    assert loaded(name, f"import {name}_env.environment, sys", ("gymnasium", "openenv_gym", "httpx")) == ""
+
+
+def test_the_projects_public_names_are_those_it_lists(name: str) -> None:
+    package: Any = import_module(f"{name}_env")
+    assert package.__all__ == sorted(package.__all__)
+    assert all(hasattr(package, public) for public in package.__all__)
+    assert not hasattr(package, "nothing")
+
+
+def loaded(name: str, imports: str, unwanted: tuple[str, ...]) -> str:
+    """Runs imports in a fresh interpreter; returns which of some modules they loaded."""
+    code = f"{imports}; print(*[m for m in {unwanted!r} if m in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder_of(name), capture_output=True, text=True, timeout=60, check=True
+    )
+    return run.stdout.strip()
