@@ -1,7 +1,8 @@
 """Runs a project's ASGI application under uvicorn, in the project's interpreter, and dies with the watchdog.
 
-Run by path: ``<python> .../launch.py <listening descriptor> <alive descriptor> <module:attribute>``, in the project's
-folder. The interpreter need not have our packages, only uvicorn and what the project imports.
+Run by path: ``<python> .../launch.py <listening descriptor> <alive descriptor> <module:attribute>
+<largest frame in bytes>``, in the project's folder. The interpreter need not have our packages, only uvicorn and what
+the project imports.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ def _prefer_the_project(folder: Path, application: str) -> None:
         sys.modules[name] = package
 
 
-def _serve(listener: socket.socket, application: str) -> None:
+def _serve(listener: socket.socket, application: str, max_frame_bytes: int) -> None:
     # Not ours: whatever release the project's interpreter has.
     uvicorn = importlib.import_module("uvicorn")
     config = uvicorn.Config(
         application,
         access_log=False,
+        ws_max_size=max_frame_bytes,
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=_GRACEFUL_SHUTDOWN_SECONDS,
     )
@@ -69,7 +71,7 @@ def main() -> None:
     _die_with_the_watchdog(alive_fd)
     os.set_inheritable(listen_fd, False)  # noqa: FBT003 (positional only)
     _prefer_the_project(Path.cwd(), application)
-    _serve(socket.socket(fileno=listen_fd), application)
+    _serve(socket.socket(fileno=listen_fd), application, int(sys.argv[4]))
 
 
 if __name__ == "__main__":

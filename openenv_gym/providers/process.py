@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openenv_gym_protocol.errors import ConfigurationError, ProviderError, ServerStartError
+from openenv_gym_protocol.json_codec import MAX_FRAME_BYTES
 
 from openenv_gym.providers.base import OwnedServer, Owner, ServerRequest
 from openenv_gym.providers.deadline import Deadline
@@ -82,7 +83,7 @@ class ProcessProvider:
         settings = dict(request.settings)
         token = settings.get(TOKEN_VARIABLE, secrets.token_urlsafe(32)) or None
         port = owner.spawn(
-            [python, str(_LAUNCH), LISTEN_FD, ALIVE_FD, project.application],
+            [python, str(_LAUNCH), LISTEN_FD, ALIVE_FD, project.application, str(MAX_FRAME_BYTES)],
             cwd=str(project.folder),
             env=server_environ(os.environ, settings, token, same_interpreter=python == sys.executable),
             deadline=deadline,

@@ -65,6 +65,19 @@ def test_websockets_are_served_without_compression() -> None:
     assert asyncio.run(echo()) == ("hello", 0)
 
 
+def test_frames_above_uvicorns_own_limit_are_taken() -> None:
+    server = started(request_for("plain"))
+    frame = "x" * (17 * 1024 * 1024)
+
+    async def echo() -> str | bytes:
+        url = server.base_url.replace("http", "ws") + "/ws"
+        async with websockets.connect(url, max_size=None) as connection:
+            await connection.send(frame)
+            return await connection.recv()
+
+    assert asyncio.run(echo()) == frame
+
+
 def test_answers_are_not_held_back_for_delayed_acknowledgements() -> None:
     server = started(request_for("plain"))
     # Accepted connections inherit it from the listening socket.
