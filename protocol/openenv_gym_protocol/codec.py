@@ -15,20 +15,27 @@ from openenv_gym_protocol.messages import (
     Reply,
     Request,
     StateRequest,
+    StepRequest,
 )
 
 _M = TypeVar("_M", bound=BaseModel)
 
 
 def encode_request(request: Request) -> str:
-    """Writes a client's frame. NaN and the infinities travel as bare tokens, as Python's json writes them."""
+    """Writes a client's frame. NaN and the infinities travel as bare tokens, as Python's json writes them.
+
+    Raises:
+        InvalidAction: The action holds something that JSON cannot carry, such as a lone surrogate.
+        InvalidMessage: The data of another request does.
+    """
     message: dict[str, Any] = {"type": request.type}
     if not isinstance(request, StateRequest | CloseRequest):
         message["data"] = request.data
     try:
         return json_codec.encode(message).decode()
     except errors.ExecutionError as error:
-        raise errors.InvalidAction(f"The {request.type} request cannot be sent: {error}") from error
+        refusal = errors.InvalidAction if isinstance(request, StepRequest) else errors.InvalidMessage
+        raise refusal(f"The {request.type} request cannot be sent: {error}") from error
 
 
 def decode_request(frame: str | bytes) -> Request:
@@ -47,7 +54,7 @@ def decode_request(frame: str | bytes) -> Request:
     kind = value.get("type", "")
     model = REQUEST_TYPES.get(kind) if isinstance(kind, str) else None
     if model is None:
-        raise errors.UnknownMessageType(f"Unknown message type: {kind}")
+        raise errors.UnknownMessageType(f"Unknown message type: {_shortened(kind)}")
     return _validate(model, value)
 
 
@@ -63,17 +70,16 @@ def decode_reply(frame: str | bytes) -> Reply:
     value = json_codec.decode(frame)
     if not isinstance(value, dict):
         raise errors.UnexpectedReply(f"The server sent {_json_kind(value)} where a JSON object belongs.")
-    model = REPLY_TYPES.get(value.get("type", ""))
+    kind = value.get("type", "")
+    model = REPLY_TYPES.get(kind) if isinstance(kind, str) else None
     if model is None:
-        raise errors.UnexpectedReply(f"The server sent a message of unknown type {value.get('type')!r}.")
+        raise errors.UnexpectedReply(f"The server sent a message of unknown type {_shortened(kind)!r}.")
     try:
         return model.model_validate(value)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
-        raise errors.UnexpectedReply(
-            f"The server's {value['type']} message is wrong at {where!r}: {fault['msg']}."
-        ) from error
+        raise errors.UnexpectedReply(f"The server's {kind} message is wrong at {where!r}: {fault['msg']}.") from error
 
 
 def error_from_reply(data: ErrorData) -> errors.OpenEnvGymError:
@@ -84,11 +90,12 @@ def error_from_reply(data: ErrorData) -> errors.OpenEnvGymError:
         case errors.ErrorCode.CAPACITY_REACHED:
             return errors.CapacityReached(
                 f"{text} Wait, start another server, or raise MAX_CONCURRENT_ENVS.",
-                active_sessions=extra.get("active_sessions"),
-                max_sessions=extra.get("max_sessions"),
+                active_sessions=_count(extra.get("active_sessions")),
+                max_sessions=_count(extra.get("max_sessions")),
             )
         case errors.ErrorCode.FACTORY_ERROR:
-            return errors.FactoryError(text, factory_name=extra.get("factory_name"))
+            name = extra.get("factory_name")
+            return errors.FactoryError(text, factory_name=name if isinstance(name, str) else None)
         case errors.ErrorCode.VALIDATION_ERROR:
             faults = _faults(extra.get("errors"))
             return errors.InvalidMessage(_with_faults(text, faults), errors=faults)
@@ -124,6 +131,10 @@ def _validate(model: type[_M], value: dict[str, Any]) -> _M:
         raise errors.InvalidMessage("Invalid message", errors=faults_of(error)) from error
 
 
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def _faults(value: Any) -> list[dict[str, Any]]:
     return [fault for fault in value if isinstance(fault, dict)] if isinstance(value, list) else []
 
@@ -136,6 +147,12 @@ def _with_faults(text: str, faults: list[dict[str, Any]]) -> str:
     )
     more = f"; and {len(faults) - 5} more" if len(faults) > 5 else ""
     return f"{text}: {told}{more}"
+
+
+def _shortened(value: Any) -> str:
+    # What a stranger sent goes into a message and a log: not all of it.
+    text = str(value)
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def _json_kind(value: Any) -> str:

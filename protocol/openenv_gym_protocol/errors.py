@@ -77,10 +77,16 @@ class OpenEnvGymError(Exception):
         failure: The failure class.
         code: The standard wire's code, where the exception has one.
         message: What happened and what to do about it.
+        lane: The sub-environment of a vector environment that it happened to, counted from 0.
+        server: The address of the server that it happened at.
+        session: The client's name for the session that it happened to.
     """
 
     failure: ClassVar[FailureClass]
     code: ClassVar[ErrorCode | None] = None
+    lane: int | None = None
+    server: str | None = None
+    session: str | None = None
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -52,5 +52,6 @@ def decode(text: str | bytes) -> Any:
     """
     try:
         return from_json(text)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
+        # TypeError: a str with a lone surrogate is no text that the parser could read.
         raise InvalidJson(f"Invalid JSON: {error}") from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
 
 class _Request(BaseModel):
@@ -72,8 +72,8 @@ class ObservationData(_Reply):
     """What a reset or step returns: the observation's fields, the reward and the end of the episode."""
 
     observation: dict[str, Any]
-    reward: Reward = None
-    done: bool = False
+    reward: StrictBool | StrictInt | StrictFloat | None = None
+    done: StrictBool = False
     metadata: dict[str, Any] | None = None
 
     @property

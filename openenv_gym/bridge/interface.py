@@ -1,0 +1,142 @@
+"""An environment as its server describes it: codecs, options, seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gymnasium import Space
+from openenv_gym_protocol.bodies import Schemas, Seeding, Spaces
+from openenv_gym_protocol.errors import InvalidAction, InvalidObservation, SchemaMismatch
+from openenv_gym_protocol.gymnasium_spaces import data_to_space
+
+from openenv_gym.bridge.codecs import Codec, Refusal
+from openenv_gym.bridge.declared import Declared
+from openenv_gym.bridge.exact import exact_codec, exact_root
+from openenv_gym.bridge.schema import Definitions, combined
+from openenv_gym.bridge.spaces import ACTION_KEYS, OBSERVATION_KEYS, View, action_codec, observation_codec
+
+
+class Interface:
+    """How actions are written and observations read.
+
+    Args:
+        schemas: The server's ``/schema``.
+        view: ``"flat"``, ``"faithful"`` or None; see ``spaces``.
+        declared: What the catalogue says; compared with what the server says.
+
+    Attributes:
+        schemas: The server's ``/schema``.
+        seeding: What is known of seeds.
+        info_keys: Keys that every info has.
+        reset_options: The names of the reset options with their schemas; None where the server does not say.
+
+    Raises:
+        SchemaMismatch: The server's spaces are not the declared ones.
+        UnsupportedSchema: No space can be derived; the message names the field.
+    """
+
+    def __init__(self, schemas: Schemas, view: View | None = None, declared: Declared | None = None) -> None:
+        self.schemas = schemas
+        said = schemas.spaces
+        if declared is not None:
+            _compare(declared, said)
+            said = Spaces(action=declared.action_space, observation=declared.observation_space)
+        self._action, self._observation = _derived(schemas, view) if said is None else _exact(schemas, said, view)
+        self.seeding = schemas.seeding or Seeding()
+        self.info_keys = tuple(schemas.info_keys or ())
+        self.reset_options = schemas.reset_options
+        if declared is not None:
+            self._complete(declared)
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """The space of one action."""
+        return self._action.space
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """The space of one observation."""
+        return self._observation.space
+
+    def encode_action(self, action: Any) -> dict[str, Any]:
+        """Writes an action as the fields of the server's model.
+
+        Raises:
+            InvalidAction: It is outside the space; the message names the field and its bounds.
+        """
+        try:
+            payload: dict[str, Any] = self._action.encode(action)
+        except Refusal as refusal:
+            raise InvalidAction(f"The action is invalid at {refusal.where('action')}: {refusal.reason}.") from None
+        return payload
+
+    def decode_observation(self, payload: dict[str, Any]) -> Any:
+        """Reads an observation.
+
+        Raises:
+            InvalidObservation: It is outside the space; the message names the field and its bounds.
+        """
+        try:
+            return self._observation.decode(payload)
+        except Refusal as refusal:
+            raise InvalidObservation(
+                f"The server's observation is invalid at {refusal.where('observation')}: {refusal.reason}."
+            ) from None
+
+    def _complete(self, declared: Declared) -> None:
+        if self.seeding.seeded_stream is None and self.seeding.seed_supported is None:
+            self.seeding = Seeding(seeded_stream=declared.seeded_stream, seed_supported=declared.seed_supported)
+        self.info_keys = self.info_keys or declared.info_keys
+        if self.reset_options is None:
+            self.reset_options = dict(declared.reset_options)
+
+
+def declared_spaces(declared: Declared, view: View | None = None) -> tuple[Space[Any], Space[Any]]:
+    """The spaces of an action and of an observation, before anybody has connected.
+
+    Raises:
+        UnsupportedSchema: The flat view would leave nothing.
+    """
+    return _view_of(declared.action_space, view), _view_of(declared.observation_space, view)
+
+
+def _view_of(data: dict[str, Any], view: View | None) -> Space[Any]:
+    space = data_to_space(data)
+    if view != "flat":
+        return space
+    codec = exact_codec(space, flat=True)
+    if codec is None:
+        raise Definitions({}).unsupported(f"nothing in {space} is numeric; use spaces='faithful'")
+    return codec.space
+
+
+def _exact(schemas: Schemas, said: Spaces, view: View | None) -> tuple[Codec, Codec]:
+    action, observation = data_to_space(said.action), data_to_space(said.observation)
+    seen = combined(schemas.observation, schemas.reset_observation)
+    return (
+        exact_root(action, schemas.action, ACTION_KEYS, flat=view == "flat"),
+        exact_root(observation, seen, OBSERVATION_KEYS, flat=view == "flat"),
+    )
+
+
+def _derived(schemas: Schemas, view: View | None) -> tuple[Codec, Codec]:
+    return (
+        action_codec(schemas.action, view),
+        observation_codec(schemas.observation, schemas.reset_observation, view),
+    )
+
+
+def _compare(declared: Declared, said: Spaces | None) -> None:
+    if said is None:
+        return
+    pairs = (
+        ("action", declared.action_space, said.action),
+        ("observation", declared.observation_space, said.observation),
+    )
+    for name, ours, theirs in pairs:
+        expected, found = data_to_space(ours), data_to_space(theirs)
+        if expected != found:
+            raise SchemaMismatch(
+                f"The server's {name} space is {found}, but {expected} was declared. The server is another version "
+                "of the environment than the catalogue's."
+            )

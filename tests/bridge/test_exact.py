@@ -1,0 +1,150 @@
+"""Declared spaces are used as they are, and their values travel."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import data_equivalence
+from openenv_gym_protocol.errors import SchemaMismatch, UnsupportedSchema
+
+from openenv_gym.bridge.codecs import Refusal
+from openenv_gym.bridge.exact import exact_codec, exact_root
+from openenv_gym.bridge.text_spaces import JsonText, UnicodeText
+
+SPACES = [
+    spaces.Discrete(5),
+    spaces.Discrete(5, start=-2),
+    spaces.Box(-1, 1, (2, 3), np.float32),
+    spaces.Box(-np.inf, np.inf, (2,), np.float64),
+    spaces.Box(0, 255, (2, 2, 3), np.uint8),
+    spaces.Box(-3, 3, (), np.float32),
+    spaces.Box(-(2**62), 2**62, (2,), np.int64),
+    spaces.MultiDiscrete([3, 4, 5]),
+    spaces.MultiDiscrete(np.array([[2, 3], [4, 5]])),
+    spaces.MultiBinary(4),
+    spaces.MultiBinary([2, 3]),
+    spaces.Text(8),
+    UnicodeText(12),
+    JsonText(400),
+    spaces.Tuple([spaces.Discrete(32), spaces.Discrete(11), spaces.Discrete(2)]),
+    spaces.Dict(OrderedDict(z=spaces.Discrete(2), a=spaces.Dict({"b": spaces.Box(0, 1, (1,))}))),
+    spaces.Sequence(spaces.Box(0, 1, (2,))),
+    spaces.Sequence(spaces.Discrete(4), stack=True),
+    spaces.OneOf([spaces.Discrete(3), spaces.Box(0, 1, (1,))]),
+]
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+def test_samples_travel_as_json_and_back(space: spaces.Space[Any]) -> None:
+    codec = exact_codec(space)
+    assert codec is not None
+    assert codec.space is space
+    space.seed(1)
+    for _ in range(200):
+        sample = space.sample()
+        value = codec.decode(json.loads(json.dumps(codec.encode(sample))))
+        assert value in space
+        assert data_equivalence(value, sample, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("space", "flat"),
+    [
+        (spaces.Discrete(5, start=-2), spaces.Discrete(5)),
+        (spaces.Box(-3, 3, (), np.float64), spaces.Box(-3, 3, (1,), np.float32)),
+        (spaces.Box(0, 255, (2, 2, 3), np.uint8), spaces.Box(0, 255, (2, 2, 3), np.uint8)),
+        (
+            spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)}), "t": UnicodeText()}),
+            spaces.Dict({"a.b": spaces.Discrete(2)}),
+        ),
+        (
+            spaces.Tuple([spaces.Discrete(3), spaces.Box(0, 1, (2,))]),
+            spaces.Dict({"0": spaces.Discrete(3), "1": spaces.Box(0, 1, (2,))}),
+        ),
+    ],
+    ids=str,
+)
+def test_the_flat_view_of_a_declared_space(space: spaces.Space[Any], flat: spaces.Space[Any]) -> None:
+    codec = exact_codec(space, flat=True)
+    assert codec is not None
+    assert codec.space == flat
+    for _ in range(50):
+        sample = flat.sample()
+        assert data_equivalence(codec.decode(codec.encode(sample)), sample, exact=True)
+
+
+@pytest.mark.parametrize("space", [UnicodeText(), spaces.Sequence(spaces.Discrete(2)), spaces.OneOf([UnicodeText()])])
+def test_what_is_not_numeric_has_no_flat_view(space: spaces.Space[Any]) -> None:
+    assert exact_codec(space, flat=True) is None
+    with pytest.raises(UnsupportedSchema):
+        exact_root(space, {"properties": {"x": {}}}, frozenset(), flat=True)
+
+
+def test_a_space_belongs_to_the_models_one_field_or_its_one_required_field() -> None:
+    space = spaces.Discrete(2)
+    one = {"properties": {"action": {"type": "integer"}, "metadata": {}}}
+    required = {"properties": {"action": {}, "comment": {}}, "required": ["action"]}
+    for schema in (one, required):
+        codec = exact_root(space, schema, frozenset({"metadata"}))
+        assert codec.encode(1) == {"action": 1}
+        assert codec.decode({"action": 1, "comment": "x"}) == 1
+    with pytest.raises(SchemaMismatch):
+        exact_root(space, {"properties": {"a": {}, "b": {}}}, frozenset())
+
+
+def test_a_dict_is_the_model_or_its_one_field() -> None:
+    space = spaces.Dict({"a": spaces.Discrete(2)})
+    whole = exact_root(space, {"properties": {"a": {}, "text": {}}}, frozenset())
+    inner = exact_root(space, {"properties": {"board": {"type": "object"}}}, frozenset())
+    assert whole.decode({"a": 1, "text": "x"}) == {"a": 1}
+    assert inner.decode({"board": {"a": 1}}) == {"a": 1}
+
+
+def test_one_number_and_a_list_of_one_are_told_apart_by_the_schema() -> None:
+    space = spaces.Box(0, 1, (1,))
+    scalar = exact_codec(space, {"type": "number"})
+    listed = exact_codec(space, {"type": "array", "items": {"type": "number"}})
+    assert scalar is not None
+    assert listed is not None
+    assert scalar.encode(np.array([0.5])) == 0.5
+    assert listed.encode(np.array([0.5])) == [0.5]
+    assert scalar.decode(0.5).shape == listed.decode([0.5]).shape == (1,)
+
+
+def test_a_discrete_of_an_enumeration_is_its_position() -> None:
+    codec = exact_codec(spaces.Discrete(2), {"enum": ["stick", "hit"]})
+    assert codec is not None
+    assert codec.encode(1) == "hit"
+    assert codec.decode("stick") == 0
+
+
+@pytest.mark.parametrize(
+    ("space", "payload"),
+    [
+        (spaces.Discrete(3), 3),
+        (spaces.Discrete(3), True),
+        (spaces.Box(0, 1, (2,)), [0.5]),
+        (spaces.Box(0, 1, (2,)), [0.5, None]),
+        (spaces.Box(0, 1, (2,)), [0.5, 1.5]),
+        (spaces.Box(0, 1, (2,)), [[0.5], [0.5, 0.5]]),
+        (spaces.Box(0, 9, (2,), np.int64), [1, 2.5]),
+        (spaces.Box(0, 255, (2,), np.uint8), [1, 256]),
+        (spaces.MultiDiscrete([2, 3]), [1, 3]),
+        (spaces.MultiBinary(2), [1, 2]),
+        (spaces.Text(3), "a b"),
+        (spaces.Tuple([spaces.Discrete(2)]), [1, 1]),
+        (spaces.Dict({"a": spaces.Discrete(2)}), {}),
+        (spaces.OneOf([spaces.Discrete(2)]), [1, 0]),
+    ],
+    ids=str,
+)
+def test_payloads_outside_are_refused(space: spaces.Space[Any], payload: Any) -> None:
+    codec = exact_codec(space)
+    assert codec is not None
+    with pytest.raises(Refusal):
+        codec.decode(payload)

@@ -1,0 +1,67 @@
+"""Lanes on servers of our own outlive their servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import psutil
+import pytest
+from openenv_gym_protocol import errors
+
+from openenv_gym.bridge.env import RemoteEnv
+from openenv_gym.bridge.vector import RemoteVectorEnv
+from tests.support.pools import all_end
+
+BLACKJACK = Path(__file__).resolve().parents[2] / "envs" / "blackjack"
+
+
+def process_at(base_url: str | None) -> psutil.Process:
+    """The process that listens at an address."""
+    port = urlsplit(str(base_url)).port
+    for connection in psutil.net_connections("tcp"):
+        if connection.status != psutil.CONN_LISTEN or connection.pid is None:
+            continue
+        if connection.laddr and connection.laddr.port == port:
+            found = psutil.Process(connection.pid)
+            if "uvicorn" in " ".join(found.cmdline()) or "launch" in " ".join(found.cmdline()):
+                return found
+    raise AssertionError(f"nobody listens at {base_url}")
+
+
+def test_a_server_of_ours_that_died_is_started_anew_by_reset() -> None:
+    env = RemoteEnv(path=BLACKJACK, provider={"linger": 0})
+    try:
+        env.reset(seed=1)
+        server = process_at(env.server)
+        server.kill()
+        assert all_end([server])
+        with pytest.raises(errors.InfrastructureFailure):
+            env.step(0)
+        with pytest.raises(errors.SessionLost):
+            env.step(0)
+        observation, info = env.reset(seed=1)
+        assert observation in env.observation_space
+        assert info["seed_applied"] == 1
+        assert process_at(env.server).pid != server.pid
+    finally:
+        env.close()
+
+
+def test_all_lanes_of_a_dead_server_move_to_one_new_server() -> None:
+    env = RemoteVectorEnv(path=BLACKJACK, num_envs=6, sessions_per_server=3, provider={"linger": 0})
+    try:
+        first, _ = env.reset(seed=1)
+        assert len(set(env.servers)) == 2
+        dead = process_at(env.servers[0])
+        dead.kill()
+        assert all_end([dead])
+        with pytest.raises(errors.InfrastructureFailure) as raised:
+            env.step(np.zeros(6, np.int64))
+        assert raised.value.lane == 0
+        second, _ = env.reset(seed=1)
+        assert all(np.array_equal(before, after) for before, after in zip(first, second, strict=True))
+        assert len(set(env.servers)) == 2
+    finally:
+        env.close()

@@ -1,0 +1,60 @@
+"""A batch is handed over once, and whoever stops waiting for it leaves nothing behind."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from openenv_gym_protocol import errors
+
+from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym.transports.io_thread import io_thread
+from tests.support.apps.bridge_faults import COMMANDS
+from tests.support.servers import RunningServer
+
+
+def orders(*commands: str) -> dict[str, Any]:
+    numbers = np.array([[COMMANDS.index(command)] for command in commands])
+    return {"command": numbers, "value": np.zeros_like(numbers)}
+
+
+def test_a_step_meets_the_event_loop_once(walk: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = RemoteVectorEnv(walk.base_url, num_envs=8)
+    env.reset(seed=1)
+    loop = io_thread().loop
+    calls: list[Any] = []
+    hand_over = loop.call_soon_threadsafe
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls.append(args)
+        return hand_over(*args, **kwargs)
+
+    def no_tasks(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("a step made a task")
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
+    monkeypatch.setattr(loop, "create_task", no_tasks)
+    env.step(np.ones(8, np.int64))
+    monkeypatch.undo()
+    assert len(calls) == 1
+    env.close()
+
+
+def test_an_interrupted_step_poisons_the_lanes_that_were_waited_for(faults: RunningServer) -> None:
+    env = RemoteVectorEnv(faults.base_url, num_envs=2)
+    env.reset()
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        env.step(orders("hang", "fine"))
+    timer.join()
+    with pytest.raises(errors.SessionLost):
+        env.step(orders("fine", "fine"))
+    env.reset()
+    assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]]
+    env.close()

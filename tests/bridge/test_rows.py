@@ -1,0 +1,70 @@
+"""A reply becomes what Gymnasium returns for one lane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openenv_gym_protocol.bodies import Schemas
+from openenv_gym_protocol.errors import InvalidObservation, UnexpectedReply
+from openenv_gym_protocol.messages import ObservationReply, StateReply
+
+from openenv_gym.bridge.interface import Interface
+from openenv_gym.bridge.rows import Row, RowReader
+
+INTERFACE = Interface(
+    Schemas.model_validate(
+        {
+            "action": {"type": "object", "properties": {"move": {"type": "boolean"}}},
+            "observation": {"type": "object", "properties": {"level": {"type": "number"}, "done": {}, "reward": {}}},
+        }
+    )
+)
+
+
+def read(**data: Any) -> Row:
+    reply = ObservationReply.model_validate({"data": {"observation": {"level": 0.5}, **data}})
+    return RowReader().read(INTERFACE, reply)
+
+
+@pytest.mark.parametrize(
+    ("data", "flags"),
+    [
+        ({"done": False}, (False, False)),
+        ({"done": True}, (True, False)),
+        ({"done": True, "metadata": {"truncated": True}}, (False, True)),
+        ({"done": True, "metadata": {"truncated": False}}, (True, False)),
+        ({"done": True, "metadata": {"TimeLimit.truncated": True}}, (False, True)),
+        ({"done": True, "observation": {"level": 0, "metadata": {"truncated": True}}}, (False, True)),
+        ({"done": False, "metadata": {"truncated": True}}, (False, True)),
+    ],
+)
+def test_done_is_terminated_unless_the_metadata_says_truncated(data: dict[str, Any], flags: tuple[bool, bool]) -> None:
+    row = read(**data)
+    assert (row.terminated, row.truncated) == flags
+
+
+@pytest.mark.parametrize(("reward", "expected"), [(None, 0.0), (1, 1.0), (0.5, 0.5), (True, 1.0)])
+def test_every_reward_is_a_float_and_a_missing_one_is_said(reward: Any, expected: float) -> None:
+    row = read(reward=reward)
+    assert (type(row.reward), row.reward) == (float, expected)
+    assert row.info["reward_missing"] is (reward is None)
+
+
+def test_what_cannot_be_returned_is_an_error() -> None:
+    with pytest.raises(UnexpectedReply):
+        read(reward=10**400)
+    with pytest.raises(InvalidObservation):
+        read(observation={"level": "high"})
+    with pytest.raises(UnexpectedReply):
+        RowReader().read(INTERFACE, StateReply(data={}))
+
+
+def test_the_episodes_id_is_no_part_of_the_info() -> None:
+    reader = RowReader()
+    reply = ObservationReply.model_validate(
+        {"data": {"observation": {"level": 0}, "metadata": {"episode_id": "a", "x": 1}}}
+    )
+    row = reader.read(INTERFACE, reply)
+    assert reader.episode_id == "a"
+    assert row.info == {"x": 1, "seed_applied": 0, "reward_missing": True}

@@ -1,0 +1,74 @@
+"""Keywords say where lanes run; a started server is shared, and several are told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openenv_gym_protocol import errors
+
+from openenv_gym.bridge.source import make_source
+from openenv_gym.transports.timeouts import Timeouts
+from tests.support.pools import PROJECTS
+
+NO_PLACE: dict[str, Any] = {
+    **{"base_url": None, "path": None, "image": None, "provider": None},
+    **{"token": None, "settings": None, "timeouts": Timeouts()},
+}
+
+
+def test_lanes_are_dealt_to_the_given_servers_in_turn_or_in_blocks() -> None:
+    urls = ["http://one:1", "http://two:2"]
+    dealt = make_source(**{**NO_PLACE, "base_url": urls})
+    blocks = make_source(**{**NO_PLACE, "base_url": urls, "sessions_per_server": 3})
+    assert [server.base_url for server in dealt.servers(range(4))] == [*urls, *urls]
+    assert [blocks.index_of(lane) for lane in range(6)] == [0, 0, 0, 1, 1, 1]
+    blocks.check(6)
+    with pytest.raises(errors.ConfigurationError):
+        blocks.check(7)
+
+
+def test_a_token_is_read_from_the_environment_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = make_source(**{**NO_PLACE, "base_url": "http://one:1", "token": "env:SOURCE_TEST_TOKEN"})
+    monkeypatch.setenv("SOURCE_TEST_TOKEN", "secret")
+    (server,) = source.servers([0])
+    assert server.options.token == "secret"
+    assert "secret" not in repr(server)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {},
+        {"base_url": []},
+        {"base_url": "http://one:1", "provider": "process"},
+        {"path": "/no/such/folder"},
+        {"path": str(PROJECTS / "plain"), "provider": "cloud"},
+        {"path": str(PROJECTS / "plain"), "settings": {"A": 1}},
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(keywords: dict[str, Any]) -> None:
+    with pytest.raises(errors.ConfigurationError):
+        make_source(**{**NO_PLACE, **keywords})
+
+
+def test_an_unknown_option_of_the_provider_is_named() -> None:
+    with pytest.raises(errors.UnknownOption, match=r"pyton.*python"):
+        make_source(**{**NO_PLACE, "path": str(PROJECTS / "plain"), "provider": {"pyton": "x"}})
+
+
+def test_lanes_of_one_server_share_it_and_sessions_per_server_makes_more() -> None:
+    keywords = {**NO_PLACE, "path": PROJECTS / "plain", "provider": {"linger": 0}}
+    shared, split = make_source(**keywords), make_source(**keywords, sessions_per_server=2)
+    try:
+        addresses = [server.base_url for server in split.servers(range(4))]
+        assert addresses[0] == addresses[1] != addresses[2] == addresses[3]
+        assert {server.base_url for server in shared.servers(range(4))} == {addresses[0]}
+        known = split.known(0)
+        assert known is not None
+        assert "plain server starts" in known.logs(50)
+    finally:
+        shared.release()
+        split.release()
+        split.release()
+    assert split.known(0) is None
