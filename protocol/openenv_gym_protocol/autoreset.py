@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from openenv_gym_protocol.errors import ConfigurationError
+from openenv_gym_protocol.errors import ConfigurationError, EpisodeOver
 
 
 class AutoresetMode(StrEnum):
@@ -69,12 +69,12 @@ class EpisodeRules:
         """What the lane has to do when a step is asked of it.
 
         Raises:
-            ConfigurationError: The episode is over and autoreset is disabled.
+            EpisodeOver: The episode is over and autoreset is disabled.
         """
         if not self.is_over:
             return Move.STEP
         if self.mode is AutoresetMode.DISABLED:
-            raise ConfigurationError("The episode is over and autoreset is disabled: reset it before the next step.")
+            raise EpisodeOver("The episode is over: call reset() before the next step.")
         return Move.RESET
 
     def stepped(self, *, terminated: bool, truncated: bool) -> End:

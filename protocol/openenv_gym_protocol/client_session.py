@@ -127,9 +127,9 @@ class ClientSession:
         Returns:
             The error to raise: what the server said before it closed, when it said something.
         """
-        said = self.cause
-        self._lose(said or error)
-        return said or error
+        told = error if self.cause is None else errors.copied(self.cause)
+        self._lose(told)
+        return told
 
     def abandon(self, error: errors.OpenEnvGymError) -> None:
         """Gives up the open request, so that its late reply can reach no other. The shell closes the connection."""
@@ -155,4 +155,5 @@ class ClientSession:
         self._open = None
         if self.state is not SessionState.CLOSED:
             self.state = SessionState.LOST
-            self.cause = error
+            # A copy: the error itself, once raised, would keep alive whoever caught it, and so this session.
+            self.cause = errors.copied(error)

@@ -95,7 +95,9 @@ def error_from_reply(data: ErrorData) -> errors.OpenEnvGymError:
             )
         case errors.ErrorCode.FACTORY_ERROR:
             name = extra.get("factory_name")
-            return errors.FactoryError(text, factory_name=name if isinstance(name, str) else None)
+            return errors.FactoryError(
+                f"{text} {errors.HOW_TO_READ_THE_LOG}", factory_name=name if isinstance(name, str) else None
+            )
         case errors.ErrorCode.VALIDATION_ERROR:
             faults = _faults(extra.get("errors"))
             return errors.InvalidMessage(_with_faults(text, faults), errors=faults)
@@ -142,11 +144,14 @@ def _faults(value: Any) -> list[dict[str, Any]]:
 def _with_faults(text: str, faults: list[dict[str, Any]]) -> str:
     if not faults:
         return text
-    told = "; ".join(
-        f"{'.'.join(map(str, fault.get('loc', ()))) or 'message'}: {fault.get('msg', 'wrong')}" for fault in faults[:5]
-    )
+    told = "; ".join(f"{_place(fault)}: {fault.get('msg', 'wrong')}" for fault in faults[:5])
     more = f"; and {len(faults) - 5} more" if len(faults) > 5 else ""
     return f"{text}: {told}{more}"
+
+
+def _place(fault: dict[str, Any]) -> str:
+    where = fault.get("loc", ())
+    return ".".join(map(str, where if isinstance(where, list | tuple) else [where])) or "message"
 
 
 def _shortened(value: Any) -> str:

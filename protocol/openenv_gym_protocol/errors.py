@@ -30,9 +30,11 @@
         ├── InvalidMessage              refused by the server's models
         ├── InvalidAction
         ├── InvalidObservation          a value outside the declared space
+        ├── EpisodeOver                 a step after the end of an episode, with autoreset disabled
         ├── UnknownOption
         ├── UnsupportedSchema           a JSON Schema no space can be derived from
         ├── Unauthorized
+        ├── NotPicklable                a connected environment or client
         └── ConfigurationError
 
 Each is built from one string, so that Gymnasium's AsyncVectorEnv can raise it again from its class and text,
@@ -41,10 +43,17 @@ and pickles with its data.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, ClassVar
+
+HOW_TO_READ_THE_LOG = (
+    "env.unwrapped.logs() shows the log of a server that was started for the environment; any other server's log is "
+    "where it runs."
+)
+"""What errors say whose cause stands in the server's log only."""
 
 
 class FailureClass(StrEnum):
@@ -273,6 +282,13 @@ class InvalidObservation(ValidationFailure):
     """An observation outside its declared space; the field is named in the message."""
 
 
+class EpisodeOver(ValidationFailure, AssertionError):
+    """A step of an episode that ended, where only the caller may reset.
+
+    It is an AssertionError too, because that is what Gymnasium's own vector environments raise.
+    """
+
+
 class UnknownOption(ValidationFailure, TypeError):
     """An option, setting or keyword that nobody knows; the message names the nearest known one.
 
@@ -288,8 +304,22 @@ class Unauthorized(ValidationFailure):
     """The server refused the token, or asked for one."""
 
 
+class NotPicklable(ValidationFailure, TypeError):
+    """Something that holds a session was to be pickled or copied.
+
+    It is a TypeError too, because that is what Python raises for its own objects of that kind.
+    """
+
+
 class ConfigurationError(ValidationFailure, ValueError):
     """Options that contradict each other, or a value that cannot be."""
+
+
+def copied(error: OpenEnvGymError) -> OpenEnvGymError:
+    """An equal error with a life of its own: no traceback, which would keep its callers' frames alive."""
+    own = copy.copy(error)
+    own.__cause__ = error.__cause__
+    return own
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

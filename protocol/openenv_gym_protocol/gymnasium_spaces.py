@@ -18,8 +18,8 @@ Each space is an object with a ``type``:
 ======================  =================================================================================
 
 Numbers that JSON has no form for are written as the strings ``"inf"``, ``"-inf"`` and ``"nan"``.
-Spaces of other packages join by ``register``: ``openenv_gym.bridge.text_spaces`` adds ``UnicodeText`` and
-``JsonText``. This module alone of its package needs gymnasium.
+Spaces of other packages join by ``register``: ``openenv_gym.bridge.spaces`` adds ``UnicodeText``, ``JsonText``,
+``BoundedSequence`` and ``Choice``. This module alone of its package needs gymnasium.
 """
 
 from __future__ import annotations

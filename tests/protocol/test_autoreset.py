@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from openenv_gym_protocol.autoreset import AutoresetMode, EpisodeRules, Move
-from openenv_gym_protocol.errors import ConfigurationError
+from openenv_gym_protocol.errors import ConfigurationError, EpisodeOver
 
 
 def test_next_step_resets_in_place_of_the_step_after_the_end() -> None:
@@ -30,7 +30,7 @@ def test_disabled_refuses_a_step_after_the_end_until_a_reset() -> None:
     rules = EpisodeRules(AutoresetMode.DISABLED)
     rules.reset()
     rules.stepped(terminated=True, truncated=False)
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(EpisodeOver):
         rules.plan()
     rules.reset()
     assert rules.plan() is Move.STEP

@@ -219,6 +219,7 @@ def test_a_failed_construction_tells_its_factory() -> None:
     )
     assert isinstance(error, errors.FactoryError)
     assert error.factory_name == "Probe"
+    assert "env.unwrapped.logs()" in error.message
 
 
 def test_extra_keys_of_another_type_are_dropped() -> None:
@@ -277,3 +278,13 @@ def test_a_validators_own_exception_is_told_by_its_text() -> None:
     with pytest.raises(ValidationError) as caught:
         Model.model_validate({"name": "forbidden"})
     assert codec.faults_of(caught.value)[0]["ctx"] == {"error": "this name is taken"}
+
+
+@pytest.mark.parametrize("where", [5, None, "field", ["a", 1], {"x": 1}])
+def test_a_strangers_fault_is_told_wherever_it_says_it_is(where: Any) -> None:
+    data = ErrorData.model_validate(
+        {"code": "VALIDATION_ERROR", "message": "no", "errors": [{"loc": where, "msg": "bad"}]}
+    )
+    error = codec.error_from_reply(data)
+    assert isinstance(error, errors.InvalidMessage)
+    assert "bad" in error.message

@@ -54,6 +54,7 @@ def test_an_error_is_built_from_one_string_and_keeps_it(error: type[errors.OpenE
     assert raised.failure in errors.FailureClass
 
 
+@pytest.mark.requirement("C3")
 @pytest.mark.parametrize("error", ALL)
 def test_an_error_can_be_built_again_from_itself_as_vector_environments_do(
     error: type[errors.OpenEnvGymError],
@@ -63,6 +64,7 @@ def test_an_error_can_be_built_again_from_itself_as_vector_environments_do(
     assert again.message == "the text"
 
 
+@pytest.mark.requirement("C3")
 @pytest.mark.parametrize("error", ALL)
 def test_an_error_pickles_with_its_text_and_data(error: type[errors.OpenEnvGymError]) -> None:
     before = error("the text")
@@ -102,7 +104,8 @@ def test_every_code_of_the_wire_has_an_exception() -> None:
     assert {error.code for error in ALL} == {None, *errors.ErrorCode}
 
 
-def test_an_unknown_option_is_a_type_error_and_a_wrong_configuration_a_value_error() -> None:
+def test_errors_that_python_or_gymnasium_has_a_class_for_are_of_that_class_too() -> None:
+    assert issubclass(errors.EpisodeOver, AssertionError)
     assert issubclass(errors.UnknownOption, TypeError)
     assert issubclass(errors.ConfigurationError, ValueError)
 
@@ -114,3 +117,14 @@ def test_nearest_names_the_closest_known_name_and_all_others() -> None:
 def test_nearest_guesses_nothing_when_nothing_is_close() -> None:
     assert errors.nearest("zzz", ["seed"]) == "Known: seed."
     assert errors.nearest("zzz", []) == "None are known."
+
+
+def test_a_copy_is_equal_and_has_a_life_of_its_own() -> None:
+    with pytest.raises(errors.CapacityReached) as caught:
+        raise errors.CapacityReached("full", max_sessions=4) from OSError("below")
+    own = errors.copied(caught.value)
+    assert isinstance(own, errors.CapacityReached)
+    assert (own.message, own.max_sessions, str(own.__cause__)) == ("full", 4, "below")
+    assert own.__traceback__ is None
+    own.args = ("another text",)
+    assert caught.value.message == "full"
