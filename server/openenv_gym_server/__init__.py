@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from openenv_gym_server.environment import Environment, Transform, truncated
     from openenv_gym_server.mcp import MCPEnvironment
     from openenv_gym_server.serve import serve
+    from openenv_gym_server.vector_environment import ResetArrays, StepArrays, VectorEnvironment
 
 __all__ = [
     "Action",
@@ -38,12 +39,15 @@ __all__ = [
     "ListToolsObservation",
     "MCPEnvironment",
     "Observation",
+    "ResetArrays",
     "ServerMode",
     "State",
+    "StepArrays",
     "Tool",
     "ToolError",
     "ToolErrorType",
     "Transform",
+    "VectorEnvironment",
     "create_app",
     "create_fastapi_app",
     "serve",
@@ -66,6 +70,7 @@ _MODULES = {
     "openenv_gym_server.environment": ("Environment", "Transform", "truncated"),
     "openenv_gym_server.mcp": ("MCPEnvironment",),
     "openenv_gym_server.serve": ("serve",),
+    "openenv_gym_server.vector_environment": ("ResetArrays", "StepArrays", "VectorEnvironment"),
 }
 _HOMES = {name: (module, name) for module, names in _MODULES.items() for name in names}
 _HOMES["EnvironmentMetadata"] = ("openenv_gym_protocol.bodies", "Metadata")

@@ -1,5 +1,12 @@
 """``python -m openenv_gym_server server.app:app``."""
 
-from openenv_gym_server.serve import main
+import sys
+
+try:
+    from openenv_gym_server.serve import main
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("uvicorn", "fastapi", "starlette"):
+        raise
+    sys.exit(f'Serving needs {error.name}, which {sys.executable} does not have: pip install "openenv-gym[server]"')
 
 main()

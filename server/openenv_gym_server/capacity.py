@@ -12,10 +12,12 @@ class Ticket:
 
     Attributes:
         gives_up_at: When it stops waiting, in seconds of the caller's clock.
-        granted: It holds a slot.
+        slots: How many it asks for; it gets all of them at once.
+        granted: It holds its slots.
     """
 
     gives_up_at: float
+    slots: int = 1
     granted: bool = False
 
 
@@ -41,25 +43,36 @@ class Capacity:
         """How many wait."""
         return len(self._queue)
 
-    def ask(self, now: float, patience: float) -> Ticket:
-        """Takes a slot, or a place in the queue.
+    def ask(self, now: float, patience: float, slots: int = 1) -> Ticket:
+        """Takes slots, or a place in the queue.
 
         Args:
             now: The time, in seconds.
             patience: How long to wait at most, in seconds.
+            slots: How many are needed, all of them or none.
         """
-        ticket = Ticket(now + patience)
-        if self.full or self._queue:
+        ticket = Ticket(now + patience, slots)
+        if self._queue or not self._has_room_for(ticket):
             self._queue.append(ticket)
         else:
             self._grant(ticket)
         return ticket
 
-    def give_back(self, now: float) -> Ticket | None:
-        """Frees a slot and grants it to the first who still waits, who is returned."""
-        self.taken -= 1
-        while self._queue and not self.full:
-            ticket = self._queue.popleft()
+    def give_back(self, now: float, slots: int = 1) -> Ticket | None:
+        """Frees slots and grants them to the first who still waits, who is returned; see ``admit``."""
+        self.taken -= slots
+        return self.admit(now)
+
+    def admit(self, now: float) -> Ticket | None:
+        """Grants what is free to the first who still waits, who is returned; None when there is nobody or no room.
+
+        Whoever waits for many slots is not overtaken by who wants fewer.
+        """
+        while self._queue:
+            ticket = self._queue[0]
+            if ticket.gives_up_at >= now and not self._has_room_for(ticket):
+                return None
+            self._queue.popleft()
             if ticket.gives_up_at >= now:
                 return self._grant(ticket)
         return None
@@ -74,7 +87,10 @@ class Capacity:
         if ticket in self._queue:
             self._queue.remove(ticket)
 
+    def _has_room_for(self, ticket: Ticket) -> bool:
+        return self.taken + ticket.slots <= self.slots
+
     def _grant(self, ticket: Ticket) -> Ticket:
-        self.taken += 1
+        self.taken += ticket.slots
         ticket.granted = True
         return ticket

@@ -51,6 +51,8 @@ class ServerConfig:
     session_idle_ttl: float = 1800.0
     session_ttl: float = 86400.0
     max_frame_bytes: int = MAX_FRAME_BYTES
+    max_lanes: int = 4096
+    """Lanes that one connection of the vector wire may have."""
     debug: bool = False
     log_format: Literal["text", "json"] = "text"
 
@@ -78,6 +80,7 @@ class ServerConfig:
             session_idle_ttl=read.seconds("OPENENV_GYM_SESSION_IDLE_TTL", cls.session_idle_ttl),
             session_ttl=read.seconds("OPENENV_GYM_SESSION_TTL", cls.session_ttl),
             max_frame_bytes=read.count("OPENENV_GYM_MAX_FRAME_BYTES") or cls.max_frame_bytes,
+            max_lanes=read.count("OPENENV_GYM_MAX_LANES") or cls.max_lanes,
             debug=read.flag("OPENENV_GYM_DEBUG"),
             log_format=read.log_format("OPENENV_GYM_LOG_FORMAT"),
         )

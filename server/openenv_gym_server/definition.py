@@ -18,7 +18,7 @@ from openenv_gym_server.traits import Traits, read_traits
 class Definition:
     """One environment as an app serves it."""
 
-    factory: Callable[[], Any]
+    factory: Callable[..., Any]
     action_class: type[BaseModel]
     observation_class: type[BaseModel]
     reset_observation_class: type[BaseModel]

@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,25 +80,33 @@ class Host:
 
     Attributes:
         activity: The call into environment code under way, if any; other threads may read it.
+        abandoned: Nobody waits for its answers any more, so that a cancelled call may end without one.
+        patience: The seconds that the running request allows, where its transport carries a deadline and keeps it
+            itself; the server's own limits are not shorter then.
     """
 
     def __init__(self, contract: Contract, session_id: str) -> None:
         self.contract = contract
         self.session_id = session_id
         self.activity: Activity | None = None
+        self.abandoned = False
+        self.patience: float | None = None
         self.tally = Tally()
         self._environment: Any = None
         self._class: type = object
 
-    async def construct(self) -> None:
+    async def construct(self, **arguments: Any) -> None:
         """Makes the environment.
+
+        Args:
+            **arguments: What the factory is given; nothing, but for environments of many lanes.
 
         Raises:
             FactoryError: The factory failed; the cause is in the log.
         """
         self.activity = Activity("construct", time.monotonic())
         try:
-            self._environment = self.contract.definition.factory()
+            self._environment = self.contract.definition.factory(**arguments)
             self._class = type(self._environment)
         except BaseException as error:
             self.report(error, "the constructor")
@@ -161,6 +169,43 @@ class Host:
 
         return await self._guarded("state", read())
 
+    async def observe_arrays(self, operation: str, *arguments: Any) -> Any:
+        """Calls ``reset_arrays`` or ``step_arrays`` of an environment of many lanes.
+
+        Args:
+            operation: reset or step.
+            *arguments: What the method is given.
+
+        Raises:
+            ExecutionError: The environment failed.
+        """
+        self._require_simulation(operation)
+
+        async def observe() -> Any:
+            return await self._settled(getattr(self._environment, f"{operation}_arrays")(*arguments))
+
+        return await self._guarded(operation, observe())
+
+    async def access(self, operation: str, work: Callable[[Any], Any]) -> Any:
+        """Does something with the environment that is none of its operations: reads or sets an attribute, renders.
+
+        Args:
+            operation: What errors call it.
+            work: Gets the environment.
+
+        Returns:
+            What ``work`` returned, awaited where it has to be.
+
+        Raises:
+            ExecutionError: It failed.
+        """
+        self._require_simulation(operation)
+
+        async def do() -> Any:
+            return await self._settled(work(self._environment))
+
+        return await self._guarded(operation, do())
+
     async def call_method(self, name: str, *arguments: Any) -> Any:
         """Calls one of the environment's further methods, plain or awaiting, such as those of the Task API.
 
@@ -196,6 +241,13 @@ class Host:
         """Logs a failure of the environment's code and returns what to tell the client."""
         self.tally.failures += 1
         return self.contract.reporter.report(error, operation=operation, session_id=self.session_id)
+
+    def is_cancelled(self, error: BaseException) -> bool:
+        """Whether the server cancels the running call, rather than the environment raising that class.
+
+        An environment may cancel every task it finds, its own and other sessions' included; those are failures.
+        """
+        return self.abandoned and isinstance(error, asyncio.CancelledError) and _runs_on_a_loop()
 
     def written(self, value: Any, operation: str) -> str:
         """Writes an answer as JSON, here and not on the server's event loop.
@@ -241,7 +293,7 @@ class Host:
         except passed_on:
             raise
         except BaseException as error:
-            if is_cancellation(error):
+            if self.is_cancelled(error):
                 raise
             raise self.report(error, operation) from error
         finally:
@@ -284,15 +336,11 @@ def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
     raise ExecutionError('The environment awaits: declare execution = "async", so that it gets an event loop.')
 
 
-def is_cancellation(error: BaseException) -> bool:
-    """Whether the running task is being cancelled from outside, rather than the environment raising that class."""
-    if not isinstance(error, asyncio.CancelledError):
-        return False
+def _runs_on_a_loop() -> bool:
     try:
-        task = asyncio.current_task()
+        return asyncio.current_task() is not None
     except RuntimeError:
-        return False  # no event loop here: a plain environment raised it
-    return task is not None and task.cancelling() > 0
+        return False  # no event loop here: a plain environment's thread
 
 
 async def _wait_for(value: Awaitable[_T]) -> _T:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from openenv_gym_protocol.bodies import Metadata
@@ -68,6 +68,12 @@ class Environment(ABC, Generic[ActT, ObsT, StateT]):
     info_keys: ClassVar[list[str] | None] = None
     """The metadata keys that every reset and step sets."""
 
+    remote_names: ClassVar[Sequence[str]] = ()
+    """The methods and attributes that clients of the vector wire may call, read and set; none by default."""
+
+    render_modes: ClassVar[Sequence[str]] = ()
+    """What ``render`` can give: ``rgb_array``, ``ansi``; nothing by default."""
+
     allow_nonfinite_reward: ClassVar[bool] = False
     """NaN and infinite rewards are sent (as null, since JSON has none) instead of failing the step."""
 
@@ -106,6 +112,17 @@ class Environment(ABC, Generic[ActT, ObsT, StateT]):
     @abstractmethod
     def state(self) -> StateT:
         """Where the episode stands."""
+
+    def render(self, mode: str) -> Any:
+        """Pictures where the episode stands, on the vector wire.
+
+        Args:
+            mode: One of ``render_modes``.
+
+        Returns:
+            For ``rgb_array`` an array of pixels, for ``ansi`` a text.
+        """
+        raise NotImplementedError(f"{type(self).__name__} renders nothing.")
 
     def close(self) -> None:
         """Releases what the environment holds. Called once, in the environment's own thread."""

@@ -45,5 +45,13 @@ class FailureReporter:
         if isinstance(error, EnvironmentFailure):
             return error.message
         # An assert without a text, or sys.exit(3), says nothing without the name of its class.
-        text = str(error)
+        text = _own_text(error)
         return text if text and isinstance(error, Exception) else f"{type(error).__name__}: {text}".rstrip(": ")
+
+
+def _own_text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as fault:
+        # The environment's code as well: a report that failed would leave the client without an answer.
+        return f"{type(error).__name__}, whose text cannot be had ({type(fault).__name__})"

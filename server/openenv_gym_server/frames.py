@@ -22,8 +22,8 @@ from openenv_gym_protocol.messages import (
 )
 from pydantic import ValidationError
 
-from openenv_gym_server.dispatch import Host, is_cancellation
-from openenv_gym_server.serialisation import to_json
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.serialisation import error_to_json
 
 
 async def exchange(host: Host, frame: str | bytes) -> str | None:
@@ -41,7 +41,7 @@ async def exchange(host: Host, frame: str | bytes) -> str | None:
     except OpenEnvGymError as error:
         return _written(error)
     except BaseException as error:
-        if is_cancellation(error):
+        if host.is_cancelled(error):
             raise
         # Code of the environment that is not one of its methods, such as a validator of its action.
         return error_frame(host.report(error, "the message"))
@@ -56,7 +56,7 @@ def error_frame(error: OpenEnvGymError) -> str:
         data |= {"active_sessions": error.active_sessions, "max_sessions": error.max_sessions}
     elif isinstance(error, FactoryError):
         data["factory_name"] = error.factory_name
-    return to_json({"type": "error", "data": data})
+    return error_to_json({"type": "error", "data": data})
 
 
 async def _answer(host: Host, request: Request) -> str:

@@ -21,12 +21,19 @@ class Homes:
         self._shared_thread: WorkThread | None = None
         self.async_loop: AsyncLoop | None = None
 
-    def settle(self, session: Session) -> None:
-        """Gives a session its worker."""
+    def settle(self, session: Session, thread: WorkThread | None = None) -> None:
+        """Gives a session its worker.
+
+        Args:
+            session: The session.
+            thread: Where inline environments run instead of the event loop.
+        """
         loop = asyncio.get_running_loop()
         if self._traits.execution == "async":
             self.async_loop = self.async_loop or AsyncLoop(loop)
             session.home, session.worker = self.async_loop, AsyncWorker(self.async_loop)
+        elif self._traits.execution == "inline" and thread is not None:
+            session.home, session.worker = thread, ThreadWorker(thread, owned=False)
         elif self._traits.execution == "inline":
             session.worker = InlineWorker(session.session_id, self._counters)
         elif self._traits.single_thread:

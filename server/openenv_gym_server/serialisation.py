@@ -67,32 +67,41 @@ def state_data(state: Any) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> str:
-    """Writes a value as the server sends it: NaN as null, numpy as lists, a lone surrogate as its escape.
-
-    Text with lone surrogates is what tools and file names leave in observations and in exceptions. UTF-8 cannot
-    carry it, and a step that has happened should be told of.
+    """Writes a value as the server sends it: NaN as null, numpy as lists.
 
     Raises:
-        ExecutionError: The value holds something that JSON cannot carry.
+        ExecutionError: The value holds something that JSON cannot carry, a lone surrogate in text among it: data
+            is sent as it is or not at all.
+    """
+    return json_codec.encode(value, non_finite="null").decode()
+
+
+def error_to_json(value: Any) -> str:
+    """Writes what tells of an error, in whose text each lone surrogate stands as its escape.
+
+    Exceptions quote file names and tools' output; their texts are for reading, and must arrive.
+
+    Raises:
+        ExecutionError: The value holds something else that JSON cannot carry.
     """
     try:
-        return json_codec.encode(value, non_finite="null").decode()
+        return to_json(value)
     except ExecutionError:
-        # Lone surrogates are the one fault that has a readable form; anything else fails again here.
         try:
-            return json_codec.encode(_without_surrogates(value), non_finite="null").decode()
+            return to_json(without_surrogates(value))
         except RecursionError:
             # Without the cause: its traceback has a thousand lines and says no more.
             raise ExecutionError("The value is nested too deeply, or holds itself, and cannot be sent.") from None
 
 
-def _without_surrogates(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
+    """A copy of a value in whose text each lone surrogate stands as its escape."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_without_surrogates(item) for item in value]
+        return [without_surrogates(item) for item in value]
     if isinstance(value, BaseModel):
-        return _without_surrogates(value.model_dump())
+        return without_surrogates(value.model_dump())
     return value

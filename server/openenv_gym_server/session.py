@@ -13,7 +13,7 @@ from openenv_gym_protocol.errors import OpenEnvGymError, SessionLost
 
 from openenv_gym_server import frames
 from openenv_gym_server.capacity import Capacity
-from openenv_gym_server.dispatch import Contract, Host, is_cancellation
+from openenv_gym_server.dispatch import Contract, Host
 from openenv_gym_server.workers.base import Job, Worker
 
 _T = TypeVar("_T")
@@ -40,6 +40,7 @@ class Session:
         host: Owns the environment, on the worker.
         home: The thread or loop it shares with other sessions, or None.
         used_at: When it last took work, on the monotonic clock.
+        slots: How much of the capacity it takes: as many as it has lanes.
         holds_slot: It counts against the capacity.
     """
 
@@ -54,6 +55,7 @@ class Session:
         self.created_at = now
         self.used_at = now
         self.closing_since = now
+        self.slots = 1
         self.holds_slot = True
         self.counts_as_hung = False
         self.on_lost: Callable[[OpenEnvGymError], None] | None = None
@@ -71,6 +73,15 @@ class Session:
         Frames are answered in the order in which they come. Nothing is replied after the session is lost.
         """
         self.worker.submit(Job(partial(frames.exchange, self.host, frame), partial(self._reply, reply)))
+
+    def job(self, work: Callable[[Host], Coroutine[Any, Any, _T]], reply: Callable[[_T | BaseException], None]) -> Job:
+        """A piece of work with the environment, for whoever gives it to the worker.
+
+        Args:
+            work: What to do.
+            reply: Gets its result, or the exception that it raised. Nothing is replied after the session is lost.
+        """
+        return Job(partial(_caught, work, self.host), partial(self._reply, reply))
 
     async def call(self, work: Callable[[Host], Coroutine[Any, Any, _T]], *, now: float) -> _T:
         """Runs work with the environment, after whatever was asked before.
@@ -96,15 +107,19 @@ class Session:
         return result
 
     def lose(self, error: OpenEnvGymError) -> None:
-        """Tells whoever waits that the session is gone."""
-        for future in self._waiting:
-            _resolve(future, error)
+        """Tells whoever waits, and the socket, that the session is gone."""
+        self.fail_calls(error)
         if self.on_lost is not None:
             self.on_lost(error)
 
-    def _reply(self, reply: Callable[[str | None], None], text: str | None) -> None:
+    def fail_calls(self, error: OpenEnvGymError) -> None:
+        """Ends the calls under way or waiting, whose results will reach nobody."""
+        for future in self._waiting:
+            _resolve(future, error)
+
+    def _reply(self, reply: Callable[[Any], None], answer: Any) -> None:
         if self.state is SessionState.OPEN:
-            reply(text)
+            reply(answer)
 
 
 async def _caught(work: Callable[[Host], Awaitable[_T]], host: Host) -> _T | BaseException:
@@ -115,7 +130,7 @@ async def _caught(work: Callable[[Host], Awaitable[_T]], host: Host) -> _T | Bas
     except (NotImplementedError, IndexError) as error:
         return error
     except BaseException as error:
-        if is_cancellation(error):
+        if host.is_cancelled(error):
             raise
         return host.report(error, "the request")
 

@@ -7,6 +7,8 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
 from openenv_gym_protocol.errors import (
     CapacityReached,
@@ -22,7 +24,9 @@ from openenv_gym_server.counters import Counters
 from openenv_gym_server.dispatch import Contract, Host, Tally
 from openenv_gym_server.homes import Homes
 from openenv_gym_server.session import Session, SessionState
+from openenv_gym_server.slots import Slots
 from openenv_gym_server.workers.base import Job
+from openenv_gym_server.workers.thread import WorkThread
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +63,7 @@ class Sessions:
         self._clock = clock
         self._homes = Homes(contract.definition.traits, counters)
         self._sessions: dict[str, Session] = {}
-        self._tickets: dict[object, asyncio.Future[None]] = {}
+        self._slots = Slots(counters, clock)
         self._sweep: asyncio.TimerHandle | None = None
 
     async def open(self, *, socket: bool) -> Session:
@@ -75,6 +79,51 @@ class Sessions:
         """
         session = await self._open(self.capacity, socket=socket)
         self.counters.sessions_opened += 1
+        return session
+
+    async def open_lanes(self, count: int, *, thread: WorkThread | None = None) -> list[Session]:
+        """Opens sessions for the lanes of one connection, all of them or none.
+
+        Args:
+            count: How many.
+            thread: Where inline environments run instead of the event loop.
+
+        Raises:
+            CapacityReached: So many slots did not become free for as long as the server lets clients wait.
+            FactoryError: An environment could not be made.
+            StepTimeout: Making one passed its deadline.
+        """
+        self._keep_sweeping()
+        await self._slots.take(self.capacity, self.contract.config.capacity_wait, count)
+        opened: list[Session] = []
+        try:
+            while len(opened) < count:
+                opened.append(self._settled(self.capacity, socket=True, thread=thread))
+            await asyncio.gather(*(self._constructed(session) for session in opened))
+            if any(session.state is not SessionState.OPEN for session in opened):
+                raise SessionError("A lane was lost while the others were being made.")
+        except BaseException as error:
+            for session in opened:
+                self.close(session)
+            if len(opened) < count and isinstance(error, CapacityReached):
+                self._slots.give_back(self.capacity, count - len(opened) - 1)
+            raise
+        self.counters.sessions_opened += count
+        return opened
+
+    async def open_vector(self, count: int, *, thread: WorkThread | None = None, **arguments: Any) -> Session:
+        """Opens one session whose environment has many lanes; same errors as ``open_lanes``.
+
+        Args:
+            count: How many lanes, each of which takes a slot.
+            thread: Where inline environments run instead of the event loop.
+            **arguments: What the environment's constructor is given besides ``num_envs``.
+        """
+        self._keep_sweeping()
+        await self._slots.take(self.capacity, self.contract.config.capacity_wait, count)
+        session = self._settled(self.capacity, socket=True, thread=thread, slots=count)
+        await self._constructed(session, num_envs=count, **arguments)
+        self.counters.sessions_opened += count
         return session
 
     @asynccontextmanager
@@ -102,7 +151,18 @@ class Sessions:
         if session.state in (SessionState.STARTING, SessionState.OPEN):
             session.state = SessionState.CLOSING
             session.closing_since = self._clock()
+            session.fail_calls(SessionLost(f"Session {session.session_id} was closed while the call was under way."))
             self._finish(session)
+
+    def give_up(self, session: Session, overdue: str) -> None:
+        """Counts a session as hung, whose call passed a deadline and cannot be stopped, and frees its slot.
+
+        Args:
+            session: The session; one that has ended is left as it is.
+            overdue: The call and what it passed, such as ``step after 5 s``.
+        """
+        if session.state in (SessionState.STARTING, SessionState.OPEN, SessionState.CLOSING):
+            self._give_up(session, overdue)
 
     async def shutdown(self, patience: float) -> None:
         """Closes all sessions and waits for it at most so long, in seconds."""
@@ -131,12 +191,14 @@ class Sessions:
 
     async def _open(self, capacity: Capacity, *, socket: bool) -> Session:
         self._keep_sweeping()
-        await self._slot(capacity)
-        session = Session(self.contract, capacity=capacity, socket=socket, now=self._clock())
-        self._sessions[session.session_id] = session
-        self._homes.settle(session)
+        await self._slots.take(capacity, self.contract.config.capacity_wait)
+        session = self._settled(capacity, socket=socket)
+        await self._constructed(session)
+        return session
+
+    async def _constructed(self, session: Session, **arguments: Any) -> None:
         try:
-            await session.call(Host.construct, now=self._clock())
+            await session.call(partial(Host.construct, **arguments), now=self._clock())
         except FactoryError as error:
             self.last_construction = error
             self.close(session)
@@ -146,43 +208,34 @@ class Sessions:
             raise
         self.last_construction = True
         session.state = SessionState.OPEN
-        return session
 
-    async def _slot(self, capacity: Capacity) -> None:
-        ticket = capacity.ask(self._clock(), self.contract.config.capacity_wait)
-        if ticket.granted:
-            return
-        granted = self._tickets[ticket] = asyncio.get_running_loop().create_future()
+    def _settled(
+        self, capacity: Capacity, *, socket: bool, thread: WorkThread | None = None, slots: int = 1
+    ) -> Session:
+        session = Session(self.contract, capacity=capacity, socket=socket, now=self._clock())
+        session.slots = slots
         try:
-            await asyncio.wait_for(granted, self.contract.config.capacity_wait)
-        except TimeoutError:
-            # A slot may have come in the moment in which the time ran out; then it is used.
-            if not capacity.holds(ticket):
-                self.counters.sessions_refused += 1
-                raise CapacityReached(
-                    f"Server at capacity: {capacity.taken}/{capacity.slots} sessions active.",
-                    active_sessions=capacity.taken,
-                    max_sessions=capacity.slots,
-                ) from None
-        except asyncio.CancelledError:
-            if capacity.holds(ticket):
-                self._give_back(capacity)
-            raise
-        finally:
-            capacity.give_up(ticket)
-            del self._tickets[ticket]
-
-    def _give_back(self, capacity: Capacity) -> None:
-        following = capacity.give_back(self._clock())
-        if following is not None and not self._tickets[following].done():
-            self._tickets[following].set_result(None)
+            self._homes.settle(session, thread)
+        except (RuntimeError, OSError) as error:
+            # No thread or no descriptor is to be had: for whoever asks, the server is full.
+            self._release(session)
+            self.counters.sessions_refused += 1
+            logger.error("No session can be made now: %s", error)
+            raise CapacityReached(
+                f"The server has no thread for another session: {error}.",
+                active_sessions=capacity.taken,
+                max_sessions=capacity.slots,
+            ) from error
+        self._sessions[session.session_id] = session
+        return session
 
     def _release(self, session: Session) -> None:
         if session.holds_slot:
             session.holds_slot = False
-            self._give_back(session.capacity)
+            self._slots.give_back(session.capacity, session.slots)
 
     def _finish(self, session: Session) -> None:
+        session.host.abandoned = True
         session.worker.abandon()
         session.worker.finish(Job(session.host.close, lambda _: self._ended(session)))
 
@@ -228,7 +281,10 @@ class Sessions:
         if activity is None:
             return None
         limit = self.contract.config.limit(activity.operation)
-        if limit is not None and activity.timeout_s is not None:
+        patience = session.host.patience
+        if limit is not None and patience is not None:
+            limit = max(limit, patience)  # whoever carries the request ends what passes a shorter one
+        elif limit is not None and activity.timeout_s is not None:
             limit = min(limit, activity.timeout_s)
         return None if limit is None or now - activity.started <= limit else f"{activity.operation} after {limit:g} s"
 
@@ -283,9 +339,11 @@ class Sessions:
 
     def _sweep_again(self) -> None:
         self._sweep = None
-        self.sweep()
-        if self._sessions:
-            self._keep_sweeping()
+        try:
+            self.sweep()
+        finally:
+            if self._sessions:
+                self._keep_sweeping()
 
     def _period(self) -> float:
         config = self.contract.config

@@ -36,6 +36,11 @@ class Traits:
     seed_supported: bool | None = None
     spaces: dict[str, Any] | None = None
     info_keys: list[str] | None = None
+    remote_names: tuple[str, ...] = ()
+    """What clients of the vector wire may call, read and set."""
+    render_modes: tuple[str, ...] = ()
+    has_arrays: bool = False
+    """One instance steps many lanes at once, in arrays."""
     reset_parameters: tuple[inspect.Parameter, ...] | None = None
     """The reset's own options, without seed and episode_id; None when it names none but takes any."""
     option_types: dict[str, TypeAdapter[Any]] = field(default_factory=dict)
@@ -66,6 +71,10 @@ def read_traits(factory: Callable[[], Any]) -> Traits:
         seed_supported=_seed_supported(found, reset),
         spaces=_mapping(getattr(found, "spaces", None)),
         info_keys=_names(getattr(found, "info_keys", None)),
+        # A name of Python's own leads from an environment to everything else in the process.
+        remote_names=tuple(name for name in getattr(found, "remote_names", ()) if not name.startswith("_")),
+        render_modes=tuple(getattr(found, "render_modes", ())),
+        has_arrays=callable(getattr(found, "step_arrays", None)),
         reset_parameters=_own_options(reset),
         option_types=_option_types(found, reset),
         state_class=_state_class(found),

@@ -27,11 +27,6 @@ BETTER_FRAMES: dict[str, Better] = {
         ("observation", *_KILLED),
         ("observation", "error EXECUTION_ERROR", "state"),
     ),
-    "a surrogate in an observation": Better(
-        "text that UTF-8 cannot carry is sent as its escape: the step has happened and is told of",
-        ("observation", "error EXECUTION_ERROR", "state"),
-        ("observation", "observation", "state"),
-    ),
     "interpreter exit": Better(
         "an environment that calls exit() fails its step, and the client learns of it",
         ("observation", "closed 1000"),

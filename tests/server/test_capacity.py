@@ -61,3 +61,37 @@ def test_all_slots_can_be_had_again(slots: int) -> None:
         for _ in tickets:
             capacity.give_back(now=0)
     assert capacity.taken == 0
+
+
+def test_several_slots_are_had_at_once_or_not_at_all() -> None:
+    capacity = Capacity(4)
+    capacity.ask(now=0, patience=5, slots=3)
+    waiting = capacity.ask(now=0, patience=5, slots=2)
+    assert not waiting.granted
+    assert capacity.taken == 3
+    assert capacity.give_back(now=1, slots=3) is waiting
+    assert capacity.taken == 2
+
+
+def test_who_waits_for_many_is_not_overtaken_by_who_wants_few() -> None:
+    capacity = Capacity(4)
+    capacity.ask(now=0, patience=5, slots=2)
+    many = capacity.ask(now=0, patience=5, slots=4)
+    few = capacity.ask(now=0, patience=9, slots=1)
+    assert not few.granted
+    assert capacity.give_back(now=1) is None
+    assert capacity.give_back(now=1) is many
+    assert capacity.give_back(now=2, slots=4) is few
+
+
+def test_who_gave_up_asking_for_many_lets_the_next_in() -> None:
+    capacity = Capacity(4)
+    capacity.ask(now=0, patience=5, slots=2)
+    capacity.give_up(capacity.ask(now=0, patience=5, slots=4))
+    first, second = (capacity.ask(now=0, patience=5, slots=1) for _ in range(2))
+    assert first.granted
+    assert second.granted
+    capacity.ask(now=0, patience=1, slots=4)
+    last = capacity.ask(now=0, patience=9, slots=1)
+    assert capacity.give_back(now=2, slots=1) is last
+    assert capacity.admit(now=2) is None

@@ -40,6 +40,7 @@ def test_every_variable_is_read() -> None:
             "OPENENV_GYM_SESSION_IDLE_TTL": "5",
             "OPENENV_GYM_SESSION_TTL": "6",
             "OPENENV_GYM_MAX_FRAME_BYTES": "1000",
+            "OPENENV_GYM_MAX_LANES": "7",
             "OPENENV_GYM_DEBUG": "1",
             "OPENENV_GYM_LOG_FORMAT": "json",
         }
@@ -56,6 +57,7 @@ def test_every_variable_is_read() -> None:
         session_idle_ttl=5,
         session_ttl=6,
         max_frame_bytes=1000,
+        max_lanes=7,
         debug=True,
         log_format="json",
     )

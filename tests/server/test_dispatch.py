@@ -9,7 +9,7 @@ from openenv_gym_protocol.errors import ExecutionError, FactoryError, InvalidMes
 from openenv_gym_server import Action, Observation
 from openenv_gym_server.config import ServerConfig, ServerMode
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract, Host, is_cancellation, run_to_end
+from openenv_gym_server.dispatch import Contract, Host, run_to_end
 
 from tests.support.apps import exclusive, tools
 from tests.support.apps.asynchronous import Answer, AsyncEnvironment, Command
@@ -192,13 +192,26 @@ def test_an_environments_own_cancelled_error_is_its_failure() -> None:
             await host.step({"do": "cancel"})
 
     asyncio.run(play())
-    assert not is_cancellation(asyncio.CancelledError())
 
 
-def test_a_cancelled_step_is_cancelled() -> None:
+def test_a_step_cancelled_by_an_environment_is_a_failure() -> None:
     async def play() -> None:
         host = Host(Contract(define(AsyncEnvironment, Command, Answer), ServerConfig()), "session-1")
         await host.construct()
+        step = asyncio.ensure_future(host.step({"do": "forever"}))
+        await asyncio.sleep(0)
+        step.cancel()
+        with pytest.raises(ExecutionError):
+            await step
+
+    asyncio.run(play())
+
+
+def test_a_step_that_the_server_cancels_is_cancelled() -> None:
+    async def play() -> None:
+        host = Host(Contract(define(AsyncEnvironment, Command, Answer), ServerConfig()), "session-1")
+        await host.construct()
+        host.abandoned = True
         step = asyncio.ensure_future(host.step({"do": "forever"}))
         await asyncio.sleep(0)
         step.cancel()

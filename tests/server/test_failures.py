@@ -49,3 +49,13 @@ def test_the_log_has_the_traceback_the_session_and_the_id(caplog: pytest.LogCapt
     assert error_id in caplog.text
     assert "session-1" in caplog.text
     assert (caplog.records[0].__dict__["session_id"], caplog.records[0].__dict__["error_id"]) == ("session-1", error_id)
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise Unspeakable
+
+
+def test_an_error_whose_text_cannot_be_had_is_reported_all_the_same() -> None:
+    assert told(Unspeakable()).startswith("Unspeakable")
+    assert "Unspeakable" in told(raised(Unspeakable()), ServerConfig(debug=True))

@@ -138,8 +138,12 @@ def test_numpy_values_are_plain_json(session: Session) -> None:
     assert data["reward"] == 0.25
 
 
-def test_lone_surrogates_are_sent_as_escapes(session: Session) -> None:
-    assert session.do("surrogate")["data"]["observation"]["text"] == "a\\ud800b"
+def test_an_observation_with_a_lone_surrogate_fails_rather_than_arrive_changed(session: Session) -> None:
+    assert session.do("surrogate")["data"]["code"] == "EXECUTION_ERROR"
+    assert session.ask({"type": "state"})["type"] == "state"
+
+
+def test_an_exception_with_a_lone_surrogate_is_told_with_its_escape(session: Session) -> None:
     assert "bad \\udfff text" in session.do("raise_surrogate")["data"]["message"]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from openenv_gym_protocol.errors import ExecutionError
 from openenv_gym_server import Observation, State
-from openenv_gym_server.serialisation import state_data, take_apart, to_json
+from openenv_gym_server.serialisation import error_to_json, state_data, take_apart, to_json
 from pydantic import BaseModel
 
 
@@ -88,8 +88,8 @@ def test_values_are_written_as_json(value: Any, text: str) -> None:
     assert to_json(value) == text
 
 
-def test_lone_surrogates_are_written_as_their_escapes() -> None:
-    assert to_json({"a\ud800": ["\udfff", (Seen(text="x\ud800"),)]}) == to_json(
+def test_an_error_tells_of_lone_surrogates_by_their_escapes() -> None:
+    assert error_to_json({"a\ud800": ["\udfff", (Seen(text="x\ud800"),)]}) == to_json(
         {"a\\ud800": ["\\udfff", [{**Seen().model_dump(), "text": "x\\ud800"}]]}
     )
 
@@ -98,5 +98,8 @@ def test_what_json_cannot_carry_is_an_error() -> None:
     circle: list[Any] = []
     circle.append(circle)
     for value in (object(), b"\xff", circle):
-        with pytest.raises(ExecutionError):
-            to_json(value)
+        for write in (to_json, error_to_json):
+            with pytest.raises(ExecutionError):
+                write(value)
+    with pytest.raises(ExecutionError):
+        to_json({"text": "a\ud800"})

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from openenv_gym_protocol.errors import ConfigurationError
-from openenv_gym_server.serve import is_loopback, serve
+from openenv_gym_server.serve import check_application, is_loopback, main, serve
 
 from tests.support.servers import ROOT
 from tests.support.sockets import frame_socket
@@ -95,3 +95,32 @@ def test_an_insecure_public_address_can_be_insisted_on(tmp_path: Path) -> None:
     with served(tmp_path, "--host", "0.0.0.0", "--insecure") as address:
         local = address.replace("0.0.0.0", "127.0.0.1")
         assert httpx.get(f"{local}/health", trust_env=False).status_code == 200
+
+
+def test_a_folder_without_a_project_is_refused_though_another_server_package_can_be_imported(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        [sys.executable, "-m", "openenv_gym_server"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert refused.returncode == 2
+    assert "environment project's folder" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_an_app_that_is_not_there_is_refused_with_the_file_it_should_be_in(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(str(tmp_path / "nowhere" / "app.py"))):
+        check_application("nowhere.app:app", tmp_path)
+    with pytest.raises(ConfigurationError, match="module:attribute"):
+        check_application("nowhere.app", tmp_path)
+
+
+@pytest.mark.parametrize("port", ["80720", "-1", "http"])
+def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--port", port])
+    assert ended.value.code == 2
+    assert "--port" in capsys.readouterr().err

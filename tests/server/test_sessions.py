@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -440,3 +441,105 @@ def test_transient_sessions_are_bounded_and_outside_the_capacity() -> None:
                     raise AssertionError("two at a time")
 
     play(World(slots=1), scene)
+
+
+def test_closing_a_session_ends_the_calls_that_wait_in_it() -> None:
+    async def scene(world: World) -> None:
+        session = await world.sessions.open(socket=False)
+        running = await world.start_step(session)
+        waiting = asyncio.ensure_future(session.call(Host.state, now=0))
+        await asyncio.sleep(0)
+        world.sessions.close(session)
+        async with asyncio.timeout(PATIENCE):
+            for call in (running, waiting):
+                with pytest.raises(SessionLost):
+                    await call
+
+    play(World(), scene)
+
+
+def test_a_server_without_a_thread_for_a_session_is_full_and_loses_no_slot() -> None:
+    async def scene(world: World) -> None:
+        # No system has room for a stack of that size.
+        usual = threading.stack_size(2**46)
+        try:
+            with pytest.raises(CapacityReached):
+                await world.sessions.open(socket=True)
+        finally:
+            threading.stack_size(usual)
+        assert world.sessions.capacity.taken == 0
+        assert (await world.sessions.open(socket=True)).state is SessionState.OPEN
+
+    play(World(slots=1), scene)
+
+
+def test_lanes_are_opened_all_or_none_where_threads_run_out() -> None:
+    async def scene(world: World) -> None:
+        usual = threading.stack_size(2**46)
+        try:
+            with pytest.raises(CapacityReached):
+                await world.sessions.open_lanes(3)
+        finally:
+            threading.stack_size(usual)
+        assert world.sessions.capacity.taken == 0
+        lanes = await world.sessions.open_lanes(3)
+        assert [lane.state for lane in lanes] == [SessionState.OPEN] * 3
+        assert world.sessions.capacity.taken == 3
+
+    play(World(slots=3), scene)
+
+
+def test_lanes_of_which_one_cannot_be_made_are_all_closed() -> None:
+    made: list[int] = []
+
+    def factory() -> Gated:
+        made.append(1)
+        if len(made) == 2:
+            raise RuntimeError("not this one")
+        return Gated()
+
+    async def scene(world: World) -> None:
+        with pytest.raises(FactoryError):
+            await world.sessions.open_lanes(3)
+        async with asyncio.timeout(PATIENCE):
+            while world.sessions.capacity.taken:
+                await asyncio.sleep(0.01)
+
+    world = World(slots=3)
+    world.sessions.contract.definition = replace(world.sessions.contract.definition, factory=factory)
+    play(world, scene)
+
+
+def test_a_session_of_many_lanes_takes_as_many_slots() -> None:
+    async def scene(world: World) -> None:
+        session = await world.sessions.open_vector(3)
+        assert world.sessions.capacity.taken == 3
+        world.sessions.close(session)
+        async with asyncio.timeout(PATIENCE):
+            await session.ended.wait()
+        assert world.sessions.capacity.taken == 0
+
+    def factory(num_envs: int) -> Gated:
+        assert num_envs == 3
+        return Gated()
+
+    world = World(slots=3)
+    world.sessions.contract.definition = replace(world.sessions.contract.definition, factory=factory)
+    play(world, scene)
+
+
+def test_a_request_with_patience_of_its_own_is_not_cut_short_by_the_server_limit() -> None:
+    async def scene(world: World) -> None:
+        session = await world.sessions.open(socket=True)
+        session.host.patience = 1000.0
+        running = await world.start_step(session)
+        world.clock.ahead += 900
+        world.sessions.sweep()
+        assert world.counters.hung == 0
+        world.clock.ahead += 200
+        world.sessions.sweep()
+        assert world.counters.hung == 1
+        with pytest.raises(StepTimeout):
+            await running
+
+    play(World(), scene)

@@ -149,3 +149,19 @@ def test_a_factory_that_fails_is_logged_and_served_all_the_same(caplog: pytest.L
         traits = read_traits(make)
     assert (traits.environment_class, traits.execution) == (None, "thread")
     assert "no display" in caplog.text
+
+
+def test_names_of_python_itself_are_never_remote() -> None:
+    class Open(Plain):
+        remote_names = ("level", "_state", "__class__", "__init__")
+        render_modes = ("ansi",)
+
+    traits = read_traits(Open)
+    assert traits.remote_names == ("level",)
+    assert traits.render_modes == ("ansi",)
+    assert not traits.has_arrays
+
+
+def test_nothing_is_remote_by_default() -> None:
+    traits = read_traits(Plain)
+    assert (traits.remote_names, traits.render_modes) == ((), ())

@@ -83,6 +83,8 @@ def running_server(
 def _listening_socket() -> socket.socket:
     # Bound here and inherited: between choosing a port and serving it, nobody else can take it.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Accepted connections inherit it. Of an inherited socket the server does not know that it is TCP's.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.bind(("127.0.0.1", 0))
     return listener
 

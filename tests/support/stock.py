@@ -1,29 +1,40 @@
-"""Virtual environments that hold the real ``openenv`` package, made when first asked for and kept.
+"""Virtual environments that hold the real ``openenv`` package; see ``tests.support.venvs``.
 
-They lie in ``$OPENENV_GYM_VENVS``, else in ``.venvs`` of the checkout. ``python -m tests.support.stock 0.10.0
-0.9.0`` makes them ahead of the tests.
+``python -m tests.support.stock 0.10.0 0.9.0`` makes them ahead of the tests.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-import tomllib
-import venv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from tests.support import venvs
+from tests.support.venvs import REPOSITORY, own_requirements, venvs_root, virtual_environment
+from tests.support.venvs import VenvUnavailable as StockUnavailable
+
+__all__ = [
+    "CURRENT",
+    "MINIMUM_EXCHANGES",
+    "OLD",
+    "PROGRAMS",
+    "REPOSITORY",
+    "StockEnvironment",
+    "StockUnavailable",
+    "is_there",
+    "play",
+    "serving",
+    "stock_environment",
+    "venvs_root",
+]
 
 CURRENT = "0.10.0"
 """The release of openenv that every run is compared with."""
@@ -42,16 +53,7 @@ START_TIMEOUT = 90.0
 
 _SERVER_SETTINGS = ("OPENENV_MODE", "MAX_CONCURRENT_ENVS", "OPENENV_GYM_TOKEN", "ENABLE_WEB_INTERFACE")
 
-SOURCE_ROOTS = ("", "protocol", "server", "registry", "cli")
-
-_failures: dict[Path, str] = {}
-"""What could not be made, and why: it is not tried twice in one run."""
-
 _READ_VERSION = "import importlib.metadata; print(importlib.metadata.version('openenv'))"
-
-
-class StockUnavailable(Exception):
-    """The environment is not there and cannot be made: no network, or pip failed."""
 
 
 @dataclass(frozen=True)
@@ -77,80 +79,24 @@ def stock_environment(version: str = CURRENT, *, with_ours: bool = False) -> Sto
     Raises:
         StockUnavailable: It is not there and could not be made.
     """
-    home = _home(version, with_ours=with_ours)
-    wanted = _requirements(version, with_ours=with_ours)
-    if home in _failures:
-        raise StockUnavailable(_failures[home])
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(home.with_suffix(home.suffix + ".lock")):
-        if not _is_complete(home, wanted):
-            try:
-                _make(home, wanted, with_ours=with_ours)
-            except StockUnavailable as error:
-                _failures[home] = str(error)
-                raise
-    python = home / "bin" / "python"
+    python = virtual_environment(
+        _name(version, with_ours=with_ours), _requirements(version, with_ours=with_ours), with_ours=with_ours
+    )
     read = subprocess.run([python, "-c", _READ_VERSION], capture_output=True, text=True, check=True, timeout=60)
     return StockEnvironment(python, read.stdout.strip())
 
 
 def is_there(version: str, *, with_ours: bool = False) -> bool:
     """Whether that environment was made already."""
-    return _is_complete(_home(version, with_ours=with_ours), _requirements(version, with_ours=with_ours))
+    return venvs.is_there(_name(version, with_ours=with_ours), _requirements(version, with_ours=with_ours))
 
 
-def venvs_root() -> Path:
-    """Where the environments lie."""
-    given = os.environ.get("OPENENV_GYM_VENVS")
-    return Path(given).absolute() if given else REPOSITORY / ".venvs"
-
-
-def _home(version: str, *, with_ours: bool) -> Path:
-    return venvs_root() / (f"openenv-{version}-ours" if with_ours else f"openenv-{version}")
+def _name(version: str, *, with_ours: bool) -> str:
+    return f"openenv-{version}-ours" if with_ours else f"openenv-{version}"
 
 
 def _requirements(version: str, *, with_ours: bool) -> list[str]:
-    wanted = [f"openenv=={version}"]
-    if with_ours:
-        project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        wanted += [*project["dependencies"], *project["optional-dependencies"]["server"]]
-    return wanted
-
-
-def _is_complete(home: Path, wanted: list[str]) -> bool:
-    marker = home / "complete.json"
-    return marker.is_file() and json.loads(marker.read_text(encoding="utf-8")) == _stamp(wanted)
-
-
-def _stamp(wanted: list[str]) -> dict[str, str]:
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    text = "\n".join([*wanted, str(REPOSITORY)])
-    return {"python": python, "requirements": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def _make(home: Path, wanted: list[str], *, with_ours: bool) -> None:
-    if home.exists():
-        shutil.rmtree(home)
-    try:
-        venv.create(home, with_pip=True, symlinks=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise StockUnavailable(f"No virtual environment can be made in {home} (python3-venv?): {error}") from error
-    python = home / "bin" / "python"
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
-    if done.returncode != 0:
-        last = "\n".join(done.stderr.splitlines()[-15:])
-        raise StockUnavailable(f"pip could not install {wanted[0]} into {home}:\n{last}")
-    if with_ours:
-        _add_source_roots(home)
-    (home / "complete.json").write_text(json.dumps(_stamp(wanted)), encoding="utf-8")
-
-
-def _add_source_roots(home: Path) -> None:
-    # As an editable install does, but without its build: the checkout is seen as it is.
-    (site_packages,) = home.glob("lib/python3*/site-packages")
-    lines = [str(REPOSITORY / root) for root in SOURCE_ROOTS]
-    (site_packages / "openenv_gym_checkout.pth").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return [f"openenv=={version}", *(own_requirements("server") if with_ours else [])]
 
 
 @contextmanager
@@ -198,13 +144,6 @@ def play(python: Path | str, program: str, *arguments: str, timeout: float = 90.
     if done.returncode != 0:
         raise RuntimeError(f"{program} failed with {done.returncode}:\n{done.stderr[-3000:]}")
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 if __name__ == "__main__":

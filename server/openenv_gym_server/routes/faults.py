@@ -18,7 +18,7 @@ from openenv_gym_protocol.errors import (
     ValidationFailure,
 )
 
-from openenv_gym_server.serialisation import to_json
+from openenv_gym_server.serialisation import error_to_json
 
 _STATUS: dict[type[OpenEnvGymError], int] = {
     ExecutionError: 500,
@@ -64,10 +64,10 @@ def status_of(error: OpenEnvGymError) -> int:
 
 def _json(value: object, status: int, headers: dict[str, str]) -> Response:
     try:
-        text = to_json(value)
+        text = error_to_json(value)
     except ExecutionError:
         # A body that is neither JSON nor text is echoed in the faults.
-        text = to_json({"detail": "The request cannot be read."})
+        text = error_to_json({"detail": "The request cannot be read."})
     return Response(text, status_code=status, headers=headers, media_type="application/json")
 
 

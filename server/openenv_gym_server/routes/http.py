@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Header, HTTPException, Response
+from fastapi import APIRouter, Body, Header, HTTPException, Request, Response
 from openenv_gym_protocol.bodies import ResetKeys, StepBody
 
 from openenv_gym_server.dispatch import Host
@@ -26,14 +26,14 @@ def control_routes(service: Service) -> APIRouter:
     router = APIRouter()
 
     @router.post("/reset", tags=["Environment Control"])
-    async def reset(body: ResetKeys = _NO_RESET_KEYS, session: SessionHeader = None) -> Response:
+    async def reset(request: Request, body: ResetKeys = _NO_RESET_KEYS, session: SessionHeader = None) -> Response:
         """Starts an episode."""
         data = body.model_dump(exclude_unset=True)
 
         async def work(host: Host) -> str:
             return host.written((await host.reset(data)).body(), "reset")
 
-        return await (_begin(service, work) if session == "" else _run(service, session, work))
+        return await (_begin(service, request, work) if session == "" else _run(service, session, work))
 
     @router.post("/step", tags=["Environment Control"])
     async def step(body: StepBody, session: SessionHeader = None) -> Response:
@@ -62,14 +62,16 @@ def control_routes(service: Service) -> APIRouter:
     return router
 
 
-async def _begin(service: Service, work: Callable[[Host], Coroutine[Any, Any, str]]) -> Response:
+async def _begin(service: Service, request: Request, work: Callable[[Host], Coroutine[Any, Any, str]]) -> Response:
     session = await service.sessions.open(socket=False)
+    learns_the_id = False
     try:
         text = await session.call(work, now=service.now())
-    except BaseException:
-        # The client does not learn the id, so nobody could use the session.
-        service.sessions.close(session)
-        raise
+        learns_the_id = not await request.is_disconnected()
+    finally:
+        if not learns_the_id:
+            # Nobody could use the session, and it would keep its slot for its whole time to live.
+            service.sessions.close(session)
     return _answer(text, session.session_id)
 
 

@@ -15,10 +15,13 @@ from openenv_gym_protocol.errors import (
     SessionError,
     StepTimeout,
 )
+from openenv_gym_protocol.vector.frames import SUBPROTOCOL
 
 from openenv_gym_server.frames import error_frame
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session
+from openenv_gym_server.vector.connection import VectorConnection
+from openenv_gym_server.vector.offer import Offer
 
 logger = logging.getLogger(__name__)
 
@@ -46,10 +49,16 @@ class WebSocketEndpoint:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._offer: Offer | None = None
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serves one connection."""
+        """Serves one connection, in the vector wire if the client offers that."""
         await receive()  # websocket.connect
+        if SUBPROTOCOL in scope.get("subprotocols", ()):
+            self._offer = self._offer or Offer(self._service)
+            await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
+            await VectorConnection(self._service, self._offer, receive, send).run()
+            return
         await send({"type": "websocket.accept"})
         await Conversation(self._service, receive, send).run(_asked_session(scope))
 
@@ -94,6 +103,10 @@ class Conversation:
             self._outbox.put_nowait(Ending(INTERNAL_ERROR, error_frame(error)))
         except OpenEnvGymError as error:
             self._outbox.put_nowait(Ending(NORMAL, error_frame(error)))
+        except Exception:
+            # A client that is told nothing would wait for ever.
+            self._outbox.put_nowait(Ending(INTERNAL_ERROR))
+            raise
         else:
             self._session.on_lost = self._lost
             while self._early:

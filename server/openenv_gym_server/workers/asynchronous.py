@@ -23,6 +23,7 @@ class AsyncLoop:
     def __init__(self, server_loop: asyncio.AbstractEventLoop) -> None:
         self._server_loop = server_loop
         self.loop = asyncio.new_event_loop()
+        self.is_ending = False
         self._consumers = 0
         self._retired = False
         self._beat_asked: float | None = None
@@ -73,7 +74,7 @@ class AsyncLoop:
 
     def end(self) -> None:
         """Ends the loop now."""
-        self.call(self.loop.stop)
+        self.call(self._end)
 
     def enter(self, consumer: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Starts what runs a session's jobs; called on this loop."""
@@ -92,26 +93,31 @@ class AsyncLoop:
 
     def _end_if_empty(self) -> None:
         if self._retired and self._consumers == 0:
-            self.loop.stop()
+            self._end()
+
+    def _end(self) -> None:
+        self.is_ending = True
+        self.loop.stop()
 
     def _beat(self) -> None:
         self._beat_asked = None
 
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
-        while not self._ran_to_its_end():
-            continue
+        while not self.is_ending:
+            self._run_until_stopped()
         self.loop.run_until_complete(_cancel_all(self.loop))
         self.loop.close()
 
-    def _ran_to_its_end(self) -> bool:
+    def _run_until_stopped(self) -> None:
         try:
             self.loop.run_forever()
         except (SystemExit, KeyboardInterrupt):
             # A task that an environment started by itself raised it; asyncio lets these two through.
             logger.exception("A task of an async environment tried to end the process.")
-            return False
-        return True
+        else:
+            if not self.is_ending:
+                logger.error("An async environment stopped the loop of all async sessions, which goes on.")
 
 
 async def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
@@ -129,6 +135,7 @@ class AsyncWorker:
         self._home = home
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
         self._running: asyncio.Task[Any] | None = None
+        self._current: Job | None = None
         self._abandoned = False
         self._last: Job | None = None
         home.call(home.enter, self._consume)
@@ -136,6 +143,11 @@ class AsyncWorker:
     def submit(self, job: Job) -> None:
         """Adds a job."""
         self._home.call(self._waiting.put_nowait, job)
+
+    def interrupt(self, job: Job) -> bool:
+        """Cancels a job if it still runs."""
+        self._home.call(self._interrupt, job)
+        return True
 
     def abandon(self) -> None:
         """Drops the waiting jobs and cancels the running one."""
@@ -153,21 +165,51 @@ class AsyncWorker:
         self._last = last
         self.submit(last)
 
+    def _interrupt(self, job: Job) -> None:
+        if self._current is job:
+            self._cancel()
+
     def _cancel(self) -> None:
         if self._running is not None:
             self._running.cancel()
 
     async def _consume(self) -> None:
         while True:
-            job = await self._waiting.get()
+            job = await self._next()
             if self._abandoned and job is not self._last:
                 continue
-            self._running = self._home.loop.create_task(job.work())
-            try:
-                result = await self._running
-            except asyncio.CancelledError:
-                result = None  # only an abandoned job is cancelled, and nobody takes its result
-            self._running = None
+            self._current = job
+            result = await self._result_of(job)
+            self._current = None
             self._home.deliver(job.reply, result)
             if job is self._last:
                 return
+
+    async def _next(self) -> Job:
+        while True:
+            try:
+                return await self._waiting.get()
+            except asyncio.CancelledError:
+                # An environment that cancels every task on the loop must not end other sessions' work.
+                if self._home.is_ending:
+                    raise
+
+    async def _result_of(self, job: Job) -> Any:
+        has_begun = False
+
+        async def work() -> Any:
+            nonlocal has_begun
+            has_begun = True
+            return await job.work()
+
+        while not has_begun:
+            # One that an environment cancels before it has begun is done all the same.
+            self._running = self._home.loop.create_task(work())
+            try:
+                return await self._running
+            except asyncio.CancelledError:
+                if self._home.is_ending:
+                    raise
+            finally:
+                self._running = None
+        return None  # a begun job ends like this only when the server cancelled it, and nobody takes its result

@@ -25,6 +25,13 @@ class Worker(Protocol):
     def submit(self, job: Job) -> None:
         """Adds a job; called on the server's event loop."""
 
+    def interrupt(self, job: Job) -> bool:
+        """Stops a job, and no other, where that is possible; the session goes on.
+
+        Returns:
+            Whether it was tried. The job's reply tells when it has ended.
+        """
+
     def abandon(self) -> None:
         """Drops the waiting jobs and, where that is possible, cancels the running one."""
 

@@ -37,6 +37,11 @@ class InlineWorker:
             self._note(seconds)
         job.reply(result)
 
+    def interrupt(self, job: Job) -> bool:
+        """Does nothing: while a job runs, nobody can ask."""
+        del job
+        return False
+
     def abandon(self) -> None:
         """Does nothing: no job ever waits or runs beside the event loop."""
 

@@ -70,6 +70,11 @@ class ThreadWorker:
         """Adds a job."""
         self._thread.put(lambda: self._run(job))
 
+    def interrupt(self, job: Job) -> bool:
+        """Does nothing: a thread cannot be stopped."""
+        del job
+        return False
+
     def abandon(self) -> None:
         """Drops the waiting jobs. The running one cannot be stopped; its result is the session's to ignore."""
         self._abandoned = True

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -142,7 +144,10 @@ def test_a_failing_step_can_be_read_and_the_session_goes_on(misbehaving: httpx.C
 def test_a_reset_that_fails_opens_no_session(misbehaving: httpx.Client) -> None:
     before = misbehaving.get("/ready").json()["active_sessions"]
     assert misbehaving.post("/reset", json={"fail": True}, headers={SESSION: ""}).status_code == 500
-    assert misbehaving.get("/ready").json()["active_sessions"] <= before
+    end = time.monotonic() + 20
+    while misbehaving.get("/ready").json()["active_sessions"] > before:
+        assert time.monotonic() < end, "the session of a failed reset lives on"
+        time.sleep(0.02)
 
 
 def test_rewards_are_floats_and_metadata_is_always_there(misbehaving: httpx.Client, session: dict[str, str]) -> None:
@@ -187,3 +192,15 @@ def test_production_has_no_control_routes() -> None:
         assert client.post("/step", json={"action": {}}).status_code == 404
         assert client.get("/state").status_code == 404
         assert client.get("/health").status_code == 200
+
+
+def test_a_session_whose_client_left_before_it_knew_the_id_ends() -> None:
+    with running_server("tests.support.apps.misbehaving:app") as server, http_client(server) as client:
+        for _ in range(10):
+            with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as leaving:
+                leaving.sendall(f"POST /reset HTTP/1.1\r\nHost: x\r\n{SESSION}: \r\nContent-Length: 0\r\n\r\n".encode())
+        end = time.monotonic() + 20
+        while server.log().count("closed in") < 10:
+            assert time.monotonic() < end, "a session nobody can use lives on"
+            time.sleep(0.02)
+        assert client.get("/ready").json()["active_sessions"] == 0

@@ -5,6 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -164,3 +165,54 @@ def test_a_stray_task_that_exits_does_not_end_the_loop(caplog: pytest.LogCapture
     with caplog.at_level(logging.ERROR):
         asyncio.run(scene())
     assert "tried to end the process" in caplog.text
+
+
+def test_an_environment_that_stops_the_loop_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        home = AsyncLoop(asyncio.get_running_loop())
+
+        async def stop() -> str:
+            asyncio.get_running_loop().stop()
+            return "stopped"
+
+        async def answer() -> str:
+            return "here"
+
+        assert await ask(AsyncWorker(home), stop) == "stopped"
+        assert await ask(AsyncWorker(home), answer) == "here"
+        home.end()
+        await asyncio.to_thread(home.thread.join, PATIENCE)
+        assert not home.thread.is_alive()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(scene())
+    assert "stopped the loop" in caplog.text
+
+
+def test_an_environment_that_cancels_every_task_ends_no_other_session() -> None:
+    async def scene() -> None:
+        home = AsyncLoop(asyncio.get_running_loop())
+        other = AsyncWorker(home)
+
+        async def cancel_all() -> str:
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            return "cancelled"
+
+        async def answer() -> str:
+            return "here"
+
+        assert await ask(other, answer) == "here"
+        culprit = AsyncWorker(home)
+        # What was asked in between is cancelled before it begins, and is done all the same.
+        asked = [asyncio.ensure_future(ask(worker, answer)) for worker in (other, other)]
+        assert await ask(culprit, cancel_all) == "cancelled"
+        assert await asyncio.gather(*asked) == ["here", "here"]
+        assert await ask(culprit, answer) == await ask(other, answer) == "here"
+        home.end()
+        await asyncio.to_thread(home.thread.join, PATIENCE)
+        assert not home.thread.is_alive()
+
+    asyncio.run(scene())

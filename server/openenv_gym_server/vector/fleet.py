@@ -1,0 +1,328 @@
+"""The lanes of one connection at work: opens them, gives them what is asked, gives up what is late, and ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from openenv_gym_protocol.autoreset import AutoresetMode
+from openenv_gym_protocol.errors import CapacityReached, OpenEnvGymError, SessionLost, StepTimeout
+from openenv_gym_protocol.vector.frames import Open
+from openenv_gym_protocol.vector.lane_rules import LaneRules
+
+from openenv_gym_server.dispatch import Host, run_to_end
+from openenv_gym_server.service import Service
+from openenv_gym_server.session import Session, SessionState
+from openenv_gym_server.vector.asking import LanesRequest, asking, kind_of
+from openenv_gym_server.vector.lane import LaneDriver, Member, Work, guarded
+from openenv_gym_server.vector.lanes import Lanes
+from openenv_gym_server.vector.many import ManyDriver
+from openenv_gym_server.vector.offer import Offer
+from openenv_gym_server.vector.parts import failed
+from openenv_gym_server.vector.pending import PendingRequest, Share
+from openenv_gym_server.workers.base import Job
+from openenv_gym_server.workers.thread import WorkThread
+
+logger = logging.getLogger(__name__)
+
+_GRACE = 1.0
+"""Seconds in which a call that shares its thread or loop with other lanes may end after it was given up."""
+
+
+class Fleet:
+    """The lanes of one connection.
+
+    Args:
+        service: The server's parts.
+        offer: What it offers.
+        send: Takes the frames that answer what was asked.
+
+    Attributes:
+        client_bytes: The largest frame that the client accepts.
+    """
+
+    def __init__(self, service: Service, offer: Offer, send: Callable[[bytes], None]) -> None:
+        self.client_bytes = 0
+        self._service = service
+        self._offer = offer
+        self._send = send
+        self._lanes = Lanes()
+        self._being_opened = 0
+        self._pending: dict[int, PendingRequest] = {}
+        self._when_answered: dict[int, list[Callable[[], None]]] = {}
+        self._thread: WorkThread | None = None
+
+    @property
+    def pending_count(self) -> int:
+        """How many requests are not answered to their end."""
+        return len(self._pending)
+
+    def has_pending(self, request_id: int) -> bool:
+        """Whether a request is not answered to its end."""
+        return request_id in self._pending
+
+    async def open(self, request: Open) -> list[int]:
+        """Opens lanes.
+
+        Returns:
+            Their numbers.
+
+        Raises:
+            CapacityReached: The server, or this connection, has not so many lanes to give.
+            FactoryError: An environment could not be made.
+            ValidationFailure: Something was asked for that there is not.
+        """
+        mode = self._offer.check_open(request)
+        allowed, taken = self._service.config.max_lanes, len(self._lanes) + self._being_opened
+        if taken + request.lanes > allowed:
+            raise CapacityReached(
+                f"{request.lanes} more lanes were asked for; this connection has {taken} and may have {allowed}.",
+                active_sessions=taken,
+                max_sessions=allowed,
+            )
+        self._being_opened += request.lanes
+        try:
+            return await (self._open_many if self._offer.traits.has_arrays else self._open_each)(request, mode)
+        finally:
+            self._being_opened -= request.lanes
+
+    def abandon(self, lanes: Sequence[int]) -> None:
+        """Ends lanes at once."""
+        shares, _ = self._lanes.shares(lanes)
+        for share in shares:
+            self._end(share.member)
+
+    def closing(self, lanes: Sequence[int]) -> list[Member]:
+        """Takes no more requests for lanes that are to be closed.
+
+        Returns:
+            The members to close: those of which no lane is left.
+
+        Raises:
+            InvalidMessage: A lane was never opened.
+        """
+        shares, _ = self._lanes.shares(lanes)
+        for share in shares:
+            share.member.closed.update(share.lanes)
+        return [share.member for share in shares if share.member.has_ended]
+
+    async def close(self, members: Sequence[Member]) -> None:
+        """Closes members once everything before has been carried out, and waits until their slots are free."""
+        await asyncio.gather(*(self._close(member) for member in members))
+
+    def ask(self, request: LanesRequest) -> None:
+        """Has a request carried out.
+
+        Raises:
+            OpenEnvGymError: It cannot be; nothing was done.
+        """
+        shares, gone = self._lanes.shares(request.lanes)
+        limit = None if self._service.config.debug else getattr(request, "deadline", None)
+        deadline = None if limit is None else time.monotonic() + limit
+        work_of = asking(request, shares, self._offer, deadline)
+        pending = PendingRequest(
+            request.id, kind_of(request), max_bytes=self.client_bytes, send=self._send, ended=self._answered
+        )
+        self._pending[request.id] = pending
+        if gone:
+            pending.fail(gone, SessionLost("The lane is gone: it was lost or closed. Open another one."))
+        for share in shares:
+            work = guarded(pending.kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
+            share.job = share.member.session.job(_claimed(share, work, limit), partial(pending.answered, share))
+            pending.add(share)
+        if limit is not None:
+            reason = f"The request was given up {limit:g} s after it came."
+            pending.timer = asyncio.get_running_loop().call_later(limit, self._give_up, pending, reason)
+        if shares:
+            self._submit(shares)
+        else:
+            pending.settle_if_empty()
+
+    def cancel(self, request_id: int, done: Callable[[], None]) -> bool:
+        """Gives up a request.
+
+        Args:
+            request_id: The request.
+            done: Called when all its lanes have answered or are lost.
+
+        Returns:
+            Whether there was anything to give up.
+        """
+        pending = self._pending.get(request_id)
+        if pending is None:
+            return False
+        self._when_answered.setdefault(request_id, []).append(done)
+        self._give_up(pending, "The request was cancelled.")
+        return True
+
+    def end(self) -> None:
+        """Ends all lanes, and sends nothing any more."""
+        for pending in self._pending.values():
+            pending.drop()
+        self._pending.clear()
+        for member in list(self._lanes.members()):
+            self._end(member)
+        if self._thread is not None:
+            self._thread.end()
+
+    async def _open_each(self, request: Open, mode: AutoresetMode) -> list[int]:
+        traits = self._offer.traits
+        sessions = await self._service.sessions.open_lanes(request.lanes, thread=self._inline_thread())
+        numbers = self._lanes.numbers(request.lanes)
+        for number, session in zip(numbers, sessions, strict=True):
+            rules = LaneRules(
+                mode,
+                request.max_episode_steps,
+                seed_supported=traits.seed_supported,
+                seeded_stream=traits.seeded_stream,
+            )
+            self._lanes.add(LaneDriver(self._member(request, session, (number,)), rules))
+        return numbers
+
+    async def _open_many(self, request: Open, mode: AutoresetMode) -> list[int]:
+        self._offer.require_layouts()
+        arguments: dict[str, Any] = {"autoreset": str(mode)}
+        if request.max_episode_steps is not None:
+            arguments["max_episode_steps"] = request.max_episode_steps
+        session = await self._service.sessions.open_vector(request.lanes, thread=self._inline_thread(), **arguments)
+        numbers = self._lanes.numbers(request.lanes)
+        member = self._member(request, session, tuple(numbers))
+        member.is_many = True
+        self._lanes.add(ManyDriver(member))
+        return numbers
+
+    def _member(self, request: Open, session: Session, lanes: tuple[int, ...]) -> Member:
+        member = Member(
+            session=session,
+            lanes=lanes,
+            offer=self._offer,
+            options=request.options,
+            render_mode=request.render_mode,
+        )
+        session.on_lost = partial(self._lost, member)
+        return member
+
+    def _inline_thread(self) -> WorkThread | None:
+        """The one thread of this connection's inline lanes: a batch of them must not hold up the event loop."""
+        if self._offer.traits.execution != "inline":
+            return None
+        if self._thread is None:
+            try:
+                self._thread = WorkThread(asyncio.get_running_loop(), "openenv-gym-lanes")
+            except RuntimeError as error:
+                raise CapacityReached(f"The server has no thread for another connection: {error}.") from error
+        return self._thread
+
+    def _submit(self, shares: Sequence[Share]) -> None:
+        together = []
+        for share in shares:
+            session = share.member.session
+            if self._thread is not None and session.home is self._thread:
+                together.append(share.job)
+            else:
+                session.worker.submit(share.job)
+        if together and self._thread is not None:
+            self._thread.put(partial(_carry_out, self._thread, together))
+
+    def _answered(self, pending: PendingRequest) -> None:
+        del self._pending[pending.request_id]
+        for done in self._when_answered.pop(pending.request_id, ()):
+            done()
+
+    def _give_up(self, pending: PendingRequest, reason: str) -> None:
+        for share in list(pending.unsettled):
+            if share.begin():
+                # It has not begun: nothing was done, and the lane goes on.
+                pending.settle(share, failed(pending.kind, share.lanes, StepTimeout(reason)))
+            elif share.reason is None:
+                share.reason = reason
+                self._stop(pending, share)
+
+    def _stop(self, pending: PendingRequest, share: Share) -> None:
+        session = share.member.session
+        if session.worker.interrupt(share.job) or session.home is not None or session.host.activity is None:
+            # Its thread or loop is that of other lanes too, which should not pay for what is about to end; or it has
+            # ended just now, and its answer is on the way.
+            asyncio.get_running_loop().call_later(_GRACE, self._lose, pending, share)
+        else:
+            self._lose(pending, share)
+
+    def _lose(self, pending: PendingRequest, share: Share) -> None:
+        if share not in pending.unsettled:
+            return
+        member, reason = share.member, share.reason or "It was given up."
+        if member.session.host.activity is None:
+            # Not this lane is late: its answer waits for that of another in the same batch, or is on the way.
+            asyncio.get_running_loop().call_later(_GRACE, self._lose, pending, share)
+            return
+        traits = self._offer.traits
+        if traits.single_thread and traits.execution == "thread":
+            # All sessions of the server share this thread: only the server's own limit calls it hung.
+            self._lost(member, StepTimeout(reason))
+            self._service.sessions.close(member.session)
+        else:
+            self._service.sessions.give_up(member.session, f"a call. {reason}")
+
+    def _lost(self, member: Member, error: OpenEnvGymError) -> None:
+        member.closed.update(member.lanes)
+        self._lanes.remove(member)
+        session = member.session
+        if self._thread is not None and session.home is self._thread and session.state is SessionState.HUNG:
+            # The others that share it are lost as well, and it ends if it ever comes back.
+            # Not before what is lost now has been given its last job.
+            asyncio.get_running_loop().call_soon(self._thread.end)
+            self._thread = None
+        for pending in list(self._pending.values()):
+            pending.lose(member, error)
+
+    async def _close(self, member: Member) -> None:
+        session = member.session
+        try:
+            await session.call(_nothing, now=self._service.now())
+        except OpenEnvGymError:
+            # Lost while its last call ran: it is gone all the same.
+            logger.debug("Session %s ended before it was closed.", session.session_id)
+        self._lanes.remove(member)
+        self._service.sessions.close(session)
+        if session.holds_slot:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(session.ended.wait(), self._service.config.disconnect_grace)
+
+    def _end(self, member: Member) -> None:
+        member.closed.update(member.lanes)
+        member.session.on_lost = None
+        self._lanes.remove(member)
+        self._service.sessions.close(member.session)
+
+
+def _claimed(share: Share, work: Work, limit: float | None) -> Work:
+    async def claimed(host: Host) -> Any:
+        if not share.begin():
+            return None
+        host.patience = limit
+        try:
+            return await work(host)
+        finally:
+            host.patience = None
+
+    return claimed
+
+
+def _carry_out(thread: WorkThread, jobs: Sequence[Job]) -> None:
+    """Runs the jobs of a batch one after another, and hands all results to the event loop at once."""
+    results = [run_to_end(job.work()) for job in jobs]
+    thread.deliver(_reply_all, [(job.reply, result) for job, result in zip(jobs, results, strict=True)])
+
+
+def _reply_all(replies: Sequence[tuple[Callable[[Any], None], Any]]) -> None:
+    for reply, result in replies:
+        reply(result)
+
+
+async def _nothing(_: Host) -> None:
+    """Ends when all that was asked before has ended."""

@@ -1,0 +1,73 @@
+"""The lanes of one connection: their numbers, and who answers for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from openenv_gym_protocol.errors import InvalidMessage
+
+from openenv_gym_server.vector.lane import Driver, Member
+from openenv_gym_server.vector.pending import Share
+
+
+class Lanes:
+    """Gives numbers, which are never used again, and finds members by them."""
+
+    def __init__(self) -> None:
+        self._drivers: dict[int, Driver] = {}
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._drivers)
+
+    def numbers(self, count: int) -> list[int]:
+        """New numbers."""
+        first, self._next = self._next, self._next + count
+        return list(range(first, self._next))
+
+    def add(self, driver: Driver) -> None:
+        """Adds a member with its driver."""
+        for lane in driver.member.lanes:
+            self._drivers[lane] = driver
+
+    def remove(self, member: Member) -> None:
+        """Forgets a member that has ended."""
+        for lane in member.lanes:
+            self._drivers.pop(lane, None)
+
+    def driver(self, member: Member) -> Driver:
+        """The driver of a member that is here."""
+        return self._drivers[member.lanes[0]]
+
+    def members(self) -> Iterator[Member]:
+        """Every member once."""
+        yield from {id(driver): driver.member for driver in self._drivers.values()}.values()
+
+    def shares(self, lanes: Sequence[int]) -> tuple[list[Share], list[int]]:
+        """Divides a request's lanes among their members.
+
+        Returns:
+            The shares, and the lanes that are gone.
+
+        Raises:
+            InvalidMessage: A lane was never opened here.
+        """
+        unknown = [lane for lane in lanes if lane >= self._next]
+        if unknown:
+            raise InvalidMessage(f"Lanes that were never opened on this connection: {unknown[:10]}.")
+        gone: list[int] = []
+        shares: list[Share] = []
+        positions: dict[int, list[int]] = {}
+        for position, lane in enumerate(lanes):
+            driver = self._drivers.get(lane)
+            if driver is None or lane in driver.member.closed:
+                gone.append(lane)
+            elif driver.member.is_many:
+                positions.setdefault(driver.member.lanes[0], []).append(position)
+            else:
+                shares.append(Share(driver.member, (lane,), (position,)))
+        for first, found in positions.items():
+            # In the environment's own order, which may be the only one that it knows.
+            found.sort(key=lanes.__getitem__)
+            shares.append(Share(self._drivers[first].member, [lanes[position] for position in found], found))
+        return shares, gone
