@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from openenv_gym_registry.registration import register_all
 
+from openenv_gym.bridge.declared import use_project_reader
+
 if TYPE_CHECKING:
     from openenv_gym_protocol import errors
     from openenv_gym_protocol.errors import OpenEnvGymError
+    from openenv_gym_registry.gymnasium_ids import register_gymnasium
     from openenv_gym_registry.installed import register_installed
     from openenv_gym_registry.registration import register_local
 
     from openenv_gym.bridge.env import RemoteEnv
-    from openenv_gym.bridge.text_spaces import JsonText, UnicodeText
+    from openenv_gym.bridge.spaces.text import JsonText, UnicodeText
     from openenv_gym.bridge.vector import RemoteVectorEnv
     from openenv_gym.client import EnvClient, GenericAction, GenericEnvClient, StepResult, SyncEnvClient
     from openenv_gym.providers.pool import shutdown
@@ -47,6 +50,7 @@ __all__ = [
     "UnicodeText",
     "__version__",
     "errors",
+    "register_gymnasium",
     "register_installed",
     "register_local",
     "shutdown",
@@ -56,14 +60,15 @@ _HOMES = {
     "EnvClient": "openenv_gym.client",
     "GenericAction": "openenv_gym.client",
     "GenericEnvClient": "openenv_gym.client",
-    "JsonText": "openenv_gym.bridge.text_spaces",
+    "JsonText": "openenv_gym.bridge.spaces.text",
     "OpenEnvGymError": "openenv_gym_protocol.errors",
     "RemoteEnv": "openenv_gym.bridge.env",
     "RemoteVectorEnv": "openenv_gym.bridge.vector",
     "StepResult": "openenv_gym.client",
     "SyncEnvClient": "openenv_gym.client",
     "Timeouts": "openenv_gym.transports.timeouts",
-    "UnicodeText": "openenv_gym.bridge.text_spaces",
+    "UnicodeText": "openenv_gym.bridge.spaces.text",
+    "register_gymnasium": "openenv_gym_registry.gymnasium_ids",
     "register_installed": "openenv_gym_registry.installed",
     "register_local": "openenv_gym_registry.registration",
     "shutdown": "openenv_gym.providers.pool",
@@ -90,4 +95,10 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+def _declared_in(path: str) -> Any:
+    # The registry's reader brings the bridge, pydantic models and a YAML parser, which an import does without.
+    return import_module("openenv_gym_registry.make").declared_in(path)
+
+
+use_project_reader(_declared_in)
 register_all()

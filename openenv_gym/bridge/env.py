@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
 from gymnasium.error import ResetNeeded
+from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.bodies import Schemas
-from openenv_gym_protocol.errors import ConfigurationError
-from openenv_gym_protocol.messages import Request, ResetRequest, StateReply, StateRequest, StepRequest
+from openenv_gym_protocol.errors import ClientClosed, ConfigurationError
+from openenv_gym_protocol.messages import StateReply, StateRequest
+from openenv_gym_protocol.vector import frames
 
+from openenv_gym.bridge.attributes import LaneAttributes
+from openenv_gym.bridge.columns import plain
 from openenv_gym.bridge.declared import Declared
-from openenv_gym.bridge.lanes import Lanes, reply_of
-from openenv_gym.bridge.rows import Row, RowReader
+from openenv_gym.bridge.lane_state import LaneState
+from openenv_gym.bridge.lanes.answers import Answer, Ask
+from openenv_gym.bridge.lanes.group import Episodes
+from openenv_gym.bridge.lanes.lanes import Lanes
+from openenv_gym.bridge.lanes.standard import StandardGroup
+from openenv_gym.bridge.lanes.vector import VectorGroup
+from openenv_gym.bridge.observations import LastObservations
+from openenv_gym.bridge.rows import Row
+from openenv_gym.bridge.schema.derived import View
 from openenv_gym.bridge.seeds import checked_seed
 from openenv_gym.bridge.setup import Keywords, Setup
-from openenv_gym.bridge.spaces import View
+from openenv_gym.bridge.travel import Travels
+from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.timeouts import Timeouts
 
-OWN_KEYWORDS = (
-    *("base_url", "path", "image", "provider", "token", "timeouts", "spaces", "settings"),
-    *("reset_options", "render_mode", "declared"),
-)
 
-
-class RemoteEnv(gymnasium.Env[Any, Any]):
+class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
     """One session of an environment server.
 
     It connects at the first ``reset``. One of ``base_url``, ``path`` and ``image`` says where the environment is.
@@ -43,8 +50,10 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
         spaces: ``"flat"`` for numeric trainers, ``"faithful"`` to keep text and structure, None to choose.
         settings: Environment variables of the server.
         reset_options: Sent with every reset.
-        render_mode: None: the standard wire carries no pictures.
+        render_mode: What ``render`` gives: ``"rgb_array"`` or ``"ansi"``, where the environment has it and its server
+            speaks the vector wire.
         declared: What the catalogue says of the environment; with it, construction starts nothing.
+        wire: ``"vector"`` or ``"standard"``; None to take the vector wire where the server offers it.
         **options: Reset options by their names, where the environment says that it has them.
 
     Attributes:
@@ -57,7 +66,9 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
         OpenEnvGymError: The server had to be asked for its spaces, and could not be.
     """
 
-    metadata: dict[str, Any] = {"render_modes": [], "render_fps": 30}  # noqa: RUF012  (Gymnasium's declaration)
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 30}  # noqa: RUF012  (Gymnasium's declaration)
+    _called: str | None = None
+    """What messages call it, where that is not the class's name."""
 
     def __init__(
         self,
@@ -73,6 +84,7 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
         reset_options: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
         declared: Declared | None = None,
+        wire: Wire | None = None,
         **options: Any,
     ) -> None:
         keywords = Keywords(
@@ -87,15 +99,21 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
             reset_options=reset_options,
             render_mode=render_mode,
             declared=declared,
+            wire=wire,
         )
-        self._setup = Setup(type(self).__name__, keywords, options, OWN_KEYWORDS)
-        self.metadata = {**self.metadata, "render_modes": list(self.metadata["render_modes"])}
-        self.render_mode = None
+        self._setup = Setup(self._called or type(self).__name__, keywords, options)
+        self.metadata = {**self.metadata, **self._setup.metadata()}
+        self.render_mode = self._setup.render_mode
         self.action_space = self._setup.action_space
         self.observation_space = self._setup.observation_space
-        self._lanes = Lanes(1, self._setup.source, self._setup.timeouts)
-        self._reader = RowReader()
-        self._is_closed = False
+        episodes = Episodes(
+            autoreset=AutoresetMode.DISABLED, options=self._setup.reset_options, render_mode=self.render_mode
+        )
+        self._lanes = Lanes(1, self._setup.servers, self._setup.timeouts, episodes, wire=self._setup.wire)
+        self._states = [LaneState(AutoresetMode.DISABLED, None)]
+        self._reader = self._states[0].reader
+        self._last = LastObservations(self.observation_space, 1)
+        self._attributes = LaneAttributes(self._lanes, self._setup)
         # Trainers do not close: the session must not outlive the environment.
         self._finalizer = weakref.finalize(self, self._lanes.discard)
 
@@ -107,7 +125,7 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
     @property
     def server(self) -> str | None:
         """The address of the server, once it is known."""
-        server = self._lanes[0].server or self._setup.source.known(0)
+        server = self._lanes[0].server or self._setup.servers.known(0)
         return None if server is None else server.base_url
 
     @property
@@ -136,12 +154,20 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
             OpenEnvGymError: The environment or the connection failed.
         """
         self._check_started("state")
-        reply = reply_of(self._ask(StateRequest()))
+        group = self._lanes.group_of(0)
+        asks: Sequence[Ask]
+        if isinstance(group, VectorGroup):
+            asks = group.ask("state", [0], lambda number, lanes: frames.State(id=number, lanes=group.numbers(lanes)))
+            reply = self._answer(asks, self._setup.timeouts.state).reply
+            found: dict[str, Any] = plain(reply.values[0])
+            return found
+        assert isinstance(group, StandardGroup)  # there are two
+        reply = self._answer(group.ask({0: StateRequest()}), self._setup.timeouts.state).reply
         return reply.data if isinstance(reply, StateReply) else {}
 
     def logs(self, lines: int = 100) -> str:
         """The last lines that the server wrote; empty for a server that runs without us."""
-        server = self._lanes[0].server or self._setup.source.known(0)
+        server = self._lanes[0].server or self._setup.servers.known(0)
         return "" if server is None else server.logs(lines)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -161,13 +187,16 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
         """
         seed = None if seed is None else checked_seed(seed)
         super().reset(seed=seed)
-        self._lanes.enter_process()
-        data = self._setup.reset_data(options)
+        self._enter()
+        self._setup.reset_data(options)
         self._reader.use(self._setup.interface())
+        for error in self._lanes.connect([0]).values():
+            raise error
         sent = self._reader.seeds.next(
             seed, is_new_session=self._lanes[0].is_new_session, generator=lambda: self.np_random
         )
-        row = self._row(ResetRequest(data=data if sent is None else {**data, "seed": sent}))
+        timeout = self._setup.timeouts.reset
+        row = self._row(self._lanes.group_of(0).reset({0: sent}, options, timeout), timeout)
         return row.observation, row.info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -186,15 +215,23 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
             OpenEnvGymError: The environment or the connection failed.
         """
         self._check_started("step")
-        return tuple(self._row(StepRequest(data=self._setup.interface().encode_action(action))))
+        group = self._lanes.group_of(0)
+        timeout = self._setup.timeouts.step
+        written = group.write(self._setup.interface(), {0: action}, ())
+        return tuple(self._row(group.step(written, {}, timeout), timeout))
 
     def render(self) -> Any:
-        """Refuses: the standard wire carries no pictures.
+        """A picture (uint8, height × width × 3) or a text of the environment, as ``render_mode`` says.
 
         Raises:
-            ConfigurationError: Always.
+            ConfigurationError: No ``render_mode`` was given, or the server speaks the standard wire alone.
+            ResetNeeded: There was no reset yet.
+            OpenEnvGymError: The environment or the connection failed.
         """
-        raise ConfigurationError("This environment renders nothing: the standard wire carries no pictures.")
+        if self.render_mode is None:
+            raise ConfigurationError("Nothing is rendered without a render_mode.")
+        self._check_started("render")
+        return self._attributes.render()[0]
 
     def close(self) -> None:
         """Ends the session, within two seconds. Never raises; further calls do nothing."""
@@ -203,18 +240,35 @@ class RemoteEnv(gymnasium.Env[Any, Any]):
 
     def __repr__(self) -> str:
         server = self.server or "a server not started"
-        return f"<{type(self).__name__} at {server}, session {self.session_id}>"
+        return f"<{self._called or type(self).__name__} at {server}, session {self.session_id}>"
 
     def __str__(self) -> str:
         return repr(self) if self.spec is None else f"<{type(self).__name__}<{self.spec.id}>>"
 
-    def _check_started(self, call: str) -> None:
+    def _enter(self) -> None:
+        if not self._finalizer.alive:
+            raise ClientClosed(f"This {type(self).__name__} is closed; make another one.")
         self._lanes.enter_process()
+
+    def _check_started(self, call: str) -> None:
+        self._enter()
         if self._lanes[0].is_unused:
             raise ResetNeeded(f"Cannot call {call}() before reset().")
 
-    def _row(self, request: Request) -> Row:
-        return self._reader.read(self._setup.interface(), reply_of(self._ask(request)))
+    def _is_connected(self) -> bool:
+        return not self._lanes[0].is_unused
 
-    def _ask(self, request: Request) -> Any:
-        return self._lanes.exchange({0: request})[0]
+    def _row(self, asks: Sequence[Ask], timeout: float | None) -> Row:
+        answer = self._answer(asks, timeout)
+        (rows,) = answer.source.read(self._setup.interface(), [answer], self._states)
+        for error in rows.errors.values():
+            self._lanes.name(error, 0)
+            raise error
+        observation = rows.values[0] if rows.leaves is None else self._last.row(rows.leaves, 0)
+        return Row(observation, rows.rewards[0], rows.terminations[0], rows.truncations[0], rows.infos[0])
+
+    def _answer(self, asks: Sequence[Ask], timeout: float | None) -> Answer:
+        (answer,) = self._lanes.ask(asks, timeout)
+        for error in answer.errors.values():
+            raise error
+        return answer

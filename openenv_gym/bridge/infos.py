@@ -47,7 +47,7 @@ class InfoReader:
 
         Args:
             metadata: What the server sent beside the observation.
-            reward_missing: Whether the reply had no reward.
+            reward_missing: Whether a step's reply had no reward.
             seed_applied: 1, 0 or -1; see ``seeds``.
         """
         info: dict[str, Any] = {}

@@ -8,12 +8,13 @@ from gymnasium import Space
 from openenv_gym_protocol.bodies import Schemas, Seeding, Spaces
 from openenv_gym_protocol.errors import InvalidAction, InvalidObservation, SchemaMismatch
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
+from openenv_gym_protocol.json_schema import Definitions, combined
+from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
 
-from openenv_gym.bridge.codecs import Codec, Refusal
+from openenv_gym.bridge.codecs.base import NULL, Codec, Refusal
 from openenv_gym.bridge.declared import Declared
-from openenv_gym.bridge.exact import exact_codec, exact_root
-from openenv_gym.bridge.schema import Definitions, combined
-from openenv_gym.bridge.spaces import ACTION_KEYS, OBSERVATION_KEYS, View, action_codec, observation_codec
+from openenv_gym.bridge.schema.derived import View, action_codec, observation_codec
+from openenv_gym.bridge.schema.exact import exact_codec, exact_root
 
 
 class Interface:
@@ -39,8 +40,7 @@ class Interface:
         self.schemas = schemas
         said = schemas.spaces
         if declared is not None:
-            _compare(declared, said)
-            said = Spaces(action=declared.action_space, observation=declared.observation_space)
+            said = _agreed(declared, said)
         self._action, self._observation = _derived(schemas, view) if said is None else _exact(schemas, said, view)
         self.seeding = schemas.seeding or Seeding()
         self.info_keys = tuple(schemas.info_keys or ())
@@ -67,7 +67,9 @@ class Interface:
         try:
             payload: dict[str, Any] = self._action.encode(action)
         except Refusal as refusal:
-            raise InvalidAction(f"The action is invalid at {refusal.where('action')}: {refusal.reason}.") from None
+            if action is None:
+                raise InvalidAction(f"The action is None: pass one of {self.action_space}.") from None
+            raise InvalidAction(refusal.text("The action")) from None
         return payload
 
     def decode_observation(self, payload: dict[str, Any]) -> Any:
@@ -79,15 +81,14 @@ class Interface:
         try:
             return self._observation.decode(payload)
         except Refusal as refusal:
-            raise InvalidObservation(
-                f"The server's observation is invalid at {refusal.where('observation')}: {refusal.reason}."
-            ) from None
+            hint = " A server writes null for NaN and the infinities too." if refusal.reason.startswith(NULL) else ""
+            raise InvalidObservation(refusal.text("The observation") + hint) from None
 
     def _complete(self, declared: Declared) -> None:
         if self.seeding.seeded_stream is None and self.seeding.seed_supported is None:
             self.seeding = Seeding(seeded_stream=declared.seeded_stream, seed_supported=declared.seed_supported)
         self.info_keys = self.info_keys or declared.info_keys
-        if self.reset_options is None:
+        if self.reset_options is None and declared.reset_options is not None:
             self.reset_options = dict(declared.reset_options)
 
 
@@ -97,14 +98,16 @@ def declared_spaces(declared: Declared, view: View | None = None) -> tuple[Space
     Raises:
         UnsupportedSchema: The flat view would leave nothing.
     """
-    return _view_of(declared.action_space, view), _view_of(declared.observation_space, view)
+    assert declared.action_space is not None  # or there is nothing to ask for
+    assert declared.observation_space is not None
+    return _view_of(declared.action_space, view, sends=True), _view_of(declared.observation_space, view)
 
 
-def _view_of(data: dict[str, Any], view: View | None) -> Space[Any]:
+def _view_of(data: dict[str, Any], view: View | None, *, sends: bool = False) -> Space[Any]:
     space = data_to_space(data)
     if view != "flat":
         return space
-    codec = exact_codec(space, flat=True)
+    codec = exact_codec(space, flat=True, sends=sends)
     if codec is None:
         raise Definitions({}).unsupported(f"nothing in {space} is numeric; use spaces='faithful'")
     return codec.space
@@ -114,7 +117,7 @@ def _exact(schemas: Schemas, said: Spaces, view: View | None) -> tuple[Codec, Co
     action, observation = data_to_space(said.action), data_to_space(said.observation)
     seen = combined(schemas.observation, schemas.reset_observation)
     return (
-        exact_root(action, schemas.action, ACTION_KEYS, flat=view == "flat"),
+        exact_root(action, schemas.action, ACTION_KEYS, flat=view == "flat", sends=True),
         exact_root(observation, seen, OBSERVATION_KEYS, flat=view == "flat"),
     )
 
@@ -126,12 +129,20 @@ def _derived(schemas: Schemas, view: View | None) -> tuple[Codec, Codec]:
     )
 
 
-def _compare(declared: Declared, said: Spaces | None) -> None:
-    if said is None:
-        return
+def _agreed(declared: Declared, said: Spaces | None) -> Spaces | None:
+    """The declared spaces where there are some, after a look at what the server says."""
+    if declared.action_space is None or declared.observation_space is None:
+        return said
+    expected = Spaces(action=declared.action_space, observation=declared.observation_space)
+    if said is not None:
+        _compare(expected, said)
+    return expected
+
+
+def _compare(declared: Spaces, said: Spaces) -> None:
     pairs = (
-        ("action", declared.action_space, said.action),
-        ("observation", declared.observation_space, said.observation),
+        ("action", declared.action, said.action),
+        ("observation", declared.observation, said.observation),
     )
     for name, ours, theirs in pairs:
         expected, found = data_to_space(ours), data_to_space(theirs)

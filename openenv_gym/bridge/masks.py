@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from openenv_gym.bridge.checks import check_reset_options
+
 RESET_MASK = "reset_mask"
 
 
@@ -21,9 +23,11 @@ def reset_mask(options: Mapping[str, Any] | None, count: int) -> tuple[list[int]
         The lanes to reset, and the other options.
 
     Raises:
+        ConfigurationError: The options are no dict.
         TypeError: The mask is no numpy array of bool.
         ValueError: It has another shape than ``(count,)``, or chooses no lane.
     """
+    check_reset_options(options)
     rest = dict(options or {})
     if RESET_MASK not in rest:
         return list(range(count)), rest

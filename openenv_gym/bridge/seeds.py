@@ -17,6 +17,9 @@ from openenv_gym_protocol.errors import ConfigurationError
 APPLIED, NOT_APPLIED, NOT_CONFIRMED = 1, 0, -1
 """The values of ``info["seed_applied"]``."""
 
+_CONFIRMATION = {True: APPLIED, False: NOT_APPLIED, None: NOT_CONFIRMED}
+"""What a sent seed has done, by what the server says of its support."""
+
 _SEED_LIMIT = 2**31
 """Drawn seeds are below it: environments hand them to generators that take 32 bits."""
 
@@ -47,14 +50,25 @@ class Seeds:
         Returns:
             A seed of at least 0, or None to send none.
         """
-        sent = seed if seed is not None else self._drawn(is_new_session, generator)
+        sent = seed if seed is not None else self._drawn(is_new_session=is_new_session, generator=generator)
         self._was_seeded = self._was_seeded or sent is not None
         depends = sent is not None or (self._was_seeded and bool(self.seeding.seeded_stream))
-        supported = self.seeding.seed_supported
-        self.applied = (NOT_CONFIRMED if supported is None else int(supported)) if depends else NOT_APPLIED
+        self.applied = _CONFIRMATION[self.seeding.seed_supported] if depends else NOT_APPLIED
         return sent
 
-    def _drawn(self, is_new_session: bool, generator: Callable[[], np.random.Generator]) -> int | None:
+    def peek(self, generator: np.random.Generator) -> int | None:
+        """The seed that the next reset of the running session would send, with nothing drawn or noted.
+
+        Args:
+            generator: The lane's own.
+        """
+        before = generator.bit_generator.state
+        try:
+            return self._drawn(is_new_session=False, generator=lambda: generator)
+        finally:
+            generator.bit_generator.state = before
+
+    def _drawn(self, *, is_new_session: bool, generator: Callable[[], np.random.Generator]) -> int | None:
         if self.seeding.seed_supported is False:
             return None
         continues = self.seeding.seeded_stream and not (self._was_seeded and is_new_session)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from openenv_gym_protocol.errors import ConfigurationError
 
@@ -16,11 +17,15 @@ from openenv_gym.providers.pool import LINGER_SECONDS, lease, provider_named
 from openenv_gym.transports.address import websocket_url
 from openenv_gym.transports.base import ConnectionOptions
 from openenv_gym.transports.timeouts import Timeouts
+from openenv_gym.transports.token import resolve_token
 
 SERVER_INDEX = "OPENENV_GYM_SERVER_INDEX"
 """The setting that makes the second and later servers of a vector environment servers of their own."""
 
 _STARTS_AT_ONCE = 8
+
+_Place: TypeAlias = tuple[int, int]
+"""Which server: its number, and how often its lanes were moved to another."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,10 @@ class Server:
     release: Callable[[], None] = field(default=lambda: None, repr=False)
 
 
-class Source:
-    """Where the lanes' servers come from. Its methods may be called from any thread, but one at a time.
+class Servers:
+    """The servers of the lanes, got when they are asked for.
+
+    Its methods may be called from any thread, but one at a time.
 
     Args:
         base_urls: Servers that run already; or none, and
@@ -71,12 +78,9 @@ class Source:
         self._timeouts = timeouts
         self._linger = linger
         self._per_server = sessions_per_server
-        self._servers: dict[int, Server] = {}
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the servers run already, so that asking them starts nothing."""
-        return bool(self._base_urls)
+        self._servers: dict[_Place, Server] = {}
+        self._moves: dict[int, int] = {}
+        self._names: dict[_Place, str] = {}
 
     def check(self, lanes: int) -> None:
         """Refuses more lanes than the servers may hold.
@@ -96,67 +100,71 @@ class Source:
             return lane // self._per_server
         return lane % len(self._base_urls) if self._base_urls else 0
 
-    def servers(self, lanes: Sequence[int]) -> list[Server]:
+    def of(self, lanes: Sequence[int]) -> list[Server]:
         """The server of each lane, started when it does not run. Blocks until all of them answer.
 
         Raises:
             OpenEnvGymError: One could not be started; see ``openenv_gym.providers.pool.lease``.
         """
-        indices = sorted({self.index_of(lane) for lane in lanes})
-        wanted = [index for index in indices if not self._has(index)]
+        places = sorted({self._place_of(lane) for lane in lanes})
+        wanted = [place for place in places if not self._has(place)]
         if len(wanted) == 1:
             self._servers[wanted[0]] = self._open(wanted[0])
         elif wanted:
             with ThreadPoolExecutor(min(_STARTS_AT_ONCE, len(wanted))) as starting:
                 self._servers.update(zip(wanted, starting.map(self._open, wanted), strict=True))
-        return [self._servers[self.index_of(lane)] for lane in lanes]
+        return [self._servers[self._place_of(lane)] for lane in lanes]
 
     def known(self, lane: int) -> Server | None:
         """The server of a lane, when it was asked for before."""
-        return self._servers.get(self.index_of(lane))
+        return self._servers.get(self._place_of(lane))
 
     def replace(self, lane: int) -> bool:
-        """Gives up a lane's server, which cannot be reached, so that the next call of ``servers`` gets another.
+        """Gives up a lane's server, which cannot be reached, so that the next call of ``of`` gets another.
 
         Returns:
             Whether there will be another: a server that somebody else started is not ours to replace.
         """
         if self._request is None:
             return False
-        server = self._servers.pop(self.index_of(lane), None)
+        server = self._servers.pop(self._place_of(lane), None)
         if server is not None:
             server.release()
         return True
+
+    def move(self, lane: int) -> None:
+        """Gives a lane to another server of ours, which nobody else has; lanes that leave one server meet again."""
+        self._moves[lane] = self._moves.get(lane, 0) + 1
 
     def release(self) -> None:
         """Ends the use of all servers. Idempotent."""
         while self._servers:
             self._servers.popitem()[1].release()
 
-    def _has(self, index: int) -> bool:
-        server = self._servers.get(index)
+    def _place_of(self, lane: int) -> _Place:
+        return self.index_of(lane), self._moves.get(lane, 0)
+
+    def _has(self, place: _Place) -> bool:
+        server = self._servers.get(place)
         return server is not None and server.is_held()
 
-    def _open(self, index: int) -> Server:
-        options = ConnectionOptions(token=self._given_token(), connect_timeout=self._timeouts.connect)
+    def _open(self, place: _Place) -> Server:
+        index, moves = place
+        options = ConnectionOptions(token=resolve_token(self._token), connect_timeout=self._timeouts.connect)
         if self._request is None:
             return Server(self._base_urls[index], options)
         request = self._request
-        if index:
+        if moves:
+            # Unique: a server of that name that others have used may have what this lane was moved away from.
+            name = self._names.setdefault(place, f"{index}.{moves}.{uuid.uuid4().hex[:8]}")
+            request = replace(request, settings=(*request.settings, (SERVER_INDEX, name)))
+        elif index:
             request = replace(request, settings=(*request.settings, (SERVER_INDEX, str(index))))
         held = lease(request, start_timeout=self._timeouts.start, linger=self._linger)
         return Server(held.base_url, replace(options, token=held.token), lambda: held.is_held, held.logs, held.release)
 
-    def _given_token(self) -> str | None:
-        if self._token is None or not self._token.startswith("env:"):
-            return self._token
-        name = self._token.removeprefix("env:")
-        if name not in os.environ:
-            raise ConfigurationError(f"token='env:{name}' names an environment variable that is not set.")
-        return os.environ[name]
 
-
-def make_source(
+def make_servers(
     *,
     base_url: str | Sequence[str] | None,
     path: str | os.PathLike[str] | None,
@@ -166,7 +174,7 @@ def make_source(
     settings: Mapping[str, str] | None,
     timeouts: Timeouts,
     sessions_per_server: int | None = None,
-) -> Source:
+) -> Servers:
     """Reads the keywords that say where an environment runs.
 
     Args:
@@ -178,7 +186,7 @@ def make_source(
         token: For servers that run already.
         settings: Environment variables of the server to start.
         timeouts: For starting and connecting.
-        sessions_per_server: See ``Source``.
+        sessions_per_server: See ``Servers``.
 
     Raises:
         ConfigurationError: Keywords that contradict each other, or none that says where.
@@ -196,7 +204,7 @@ def make_source(
         if token is not None:
             raise ConfigurationError("token= is for servers given by base_url; a started server gets one of its own.")
         provider_named(request.provider).check(request)
-        return Source(
+        return Servers(
             (), request, token=None, timeouts=timeouts, linger=linger, sessions_per_server=sessions_per_server
         )
     if provider is not None or settings is not None:
@@ -206,7 +214,7 @@ def make_source(
         raise ConfigurationError("base_url is an empty list.")
     for url in urls:
         websocket_url(url)
-    return Source(urls, None, token=token, timeouts=timeouts, sessions_per_server=sessions_per_server)
+    return Servers(urls, None, token=token, timeouts=timeouts, sessions_per_server=sessions_per_server)
 
 
 def _request(
@@ -218,14 +226,18 @@ def _request(
     options = dict(provider) if isinstance(provider, Mapping) else {}
     name = provider if isinstance(provider, str) else options.pop("name", "process" if path is not None else "docker")
     linger = options.pop("linger", LINGER_SECONDS)
+    if not isinstance(name, str):
+        raise ConfigurationError(f"provider={{'name': ...}} must be a name such as 'process', not {name!r:.80}.")
     for key, value in (settings or {}).items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise ConfigurationError(f"settings are environment variables, text to text; {key!r}: {value!r} is not.")
     request = ServerRequest(
-        provider=str(name),
+        provider=name,
         path=None if path is None else str(Path(path).expanduser().resolve()),
         image=image,
         options=tuple(options.items()),
         settings=tuple((settings or {}).items()),
     )
+    if isinstance(linger, bool) or not isinstance(linger, int | float) or not linger >= 0:
+        raise ConfigurationError(f"provider={{'linger': ...}} must be 0 or more seconds, not {linger!r:.80}.")
     return request, float(linger)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
 
+from gymnasium import Space
 from openenv_gym_protocol.errors import ConfigurationError, UnknownOption, nearest
 
-from openenv_gym.bridge.declared import Declared
+from openenv_gym.bridge.checks import check_reset_options, check_types
+from openenv_gym.bridge.declared import Declared, declared_by_project
 from openenv_gym.bridge.interface import Interface, declared_spaces
-from openenv_gym.bridge.source import make_source
-from openenv_gym.bridge.spaces import View
+from openenv_gym.bridge.schema.derived import View
+from openenv_gym.bridge.servers import make_servers
+from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.http import fetch_schema
 from openenv_gym.transports.io_thread import io_thread
 from openenv_gym.transports.timeouts import Timeouts
+from openenv_gym.transports.token import is_reference
+
+logger = logging.getLogger(__name__)
+
+VECTOR_KEYWORDS = ("num_envs", "autoreset_mode", "max_episode_steps", "sessions_per_server", "on_failure")
+"""The keywords that ``RemoteVectorEnv`` has besides ``RemoteEnv``'s."""
 
 OWN_RESET_KEYS = frozenset({"seed", "episode_id"})
 """Keys of a reset that every environment understands."""
@@ -36,21 +47,24 @@ class Keywords:
     reset_options: Mapping[str, Any] | None = None
     render_mode: str | None = None
     declared: Declared | None = None
-    sessions_per_server: int | None = None
+    wire: Wire | None = None
 
 
 class Setup:
     """An environment before it connects.
 
     Args:
-        owner: The name of the class, for errors.
+        owner: What errors call the environment: its id, or the name of the class.
         keywords: Its keywords.
         options: The keywords that are none of its own: reset options, if the environment has them.
-        own_names: The names of its own keywords, for suggestions.
+        more_names: The names of the class's further keywords, for suggestions.
+        sessions_per_server: How many lanes a server gets; see ``Servers``.
 
     Attributes:
+        wire: The wire to speak; None to take the vector wire where it is offered.
+        render_mode: What ``render`` gives, or None.
         timeouts: For each phase.
-        source: Where the servers come from.
+        servers: Where the servers come from.
         reset_options: What every reset sends.
         action_space: The space of one action.
         observation_space: The space of one observation.
@@ -61,23 +75,39 @@ class Setup:
         OpenEnvGymError: The server had to be asked for its spaces, and could not be.
     """
 
-    def __init__(self, owner: str, keywords: Keywords, options: Mapping[str, Any], own_names: Iterable[str]) -> None:
+    def __init__(
+        self,
+        owner: str,
+        keywords: Keywords,
+        options: Mapping[str, Any],
+        *,
+        more_names: Iterable[str] = (),
+        sessions_per_server: int | None = None,
+    ) -> None:
         self._owner = owner
-        self._declared = keywords.declared
-        self._own_names = tuple(own_names)
+        check_types({each.name: getattr(keywords, each.name) for each in fields(keywords)})
+        self._declared = _declared(keywords)
+        self._own_names = (*(each.name for each in fields(Keywords)), *more_names)
         self._interface: Interface | None = None
+        if keywords.wire is not None and keywords.wire not in get_args(Wire):
+            raise ConfigurationError(f"wire must be 'vector' or 'standard', not {keywords.wire!r}.")
+        self.wire = keywords.wire
         self._check_render_mode(keywords.render_mode)
+        self.render_mode = keywords.render_mode
         if keywords.spaces is not None and keywords.spaces not in get_args(View):
             raise ConfigurationError(f"spaces must be 'flat' or 'faithful', not {keywords.spaces!r}.")
         self._view = keywords.spaces
         self.timeouts = Timeouts.of(keywords.timeouts)
         self._named_options = dict(keywords.reset_options or {})
         self.reset_options = {**self._named_options, **options}
-        running = keywords.base_url is not None
-        if self._declared is not None or not running:
-            # A server that has to be started first cannot be asked which keywords it knows.
-            self._check_options(options, self._declared.reset_options if self._declared is not None else {})
-        self.source = make_source(
+        known = None if self._declared is None else self._declared.reset_options
+        # A server that has to be started first cannot be asked which keywords it knows.
+        ask_for_options = known is None and keywords.base_url is not None
+        if not ask_for_options:
+            self._check_options(options, known)
+        if keywords.token is not None and not is_reference(keywords.token):
+            _warn_of_literal_token()
+        self.servers = make_servers(
             base_url=keywords.base_url,
             path=keywords.path,
             image=keywords.image,
@@ -85,21 +115,19 @@ class Setup:
             token=keywords.token,
             settings=keywords.settings,
             timeouts=self.timeouts,
-            sessions_per_server=keywords.sessions_per_server,
+            sessions_per_server=sessions_per_server,
         )
-        if self._declared is not None:
-            self.action_space, self.observation_space = declared_spaces(self._declared, self._view)
-            self._check_reset_options(self._named_options, self._declared.reset_options)
-        else:
-            interface = self.interface()
-            if running:
-                self._check_options(options, interface.reset_options or {})
-            self.action_space, self.observation_space = interface.action_space, interface.observation_space
+        if known is not None and (keywords.declared is not None or not keywords.settings):
+            self._check_reset_options(self._named_options, known)
+        if options and ask_for_options:
+            self._check_options(options, self.interface().reset_options)
+        self.action_space, self.observation_space = self._spaces()
 
-    @property
-    def known_interface(self) -> Interface | None:
-        """What the server says of itself, when it was asked already."""
-        return self._interface
+    def _spaces(self) -> tuple[Space[Any], Space[Any]]:
+        if self._declared is not None and self._declared.action_space is not None:
+            return declared_spaces(self._declared, self._view)
+        interface = self.interface()
+        return interface.action_space, interface.observation_space
 
     def interface(self) -> Interface:
         """What the server says of itself; it is started and asked when that was not done before.
@@ -109,7 +137,7 @@ class Setup:
             OpenEnvGymError: It cannot be started or asked.
         """
         if self._interface is None:
-            (server,) = self.source.servers([0])
+            (server,) = self.servers.of([0])
             schemas = io_thread().run(fetch_schema(server.base_url, server.options))
             interface = Interface(schemas, self._view, self._declared)
             if interface.reset_options is not None:
@@ -127,6 +155,7 @@ class Setup:
             UnknownOption: An option that the environment does not have; the nearest is named.
             ConfigurationError: A seed among the options.
         """
+        check_reset_options(options)
         if not options:
             return dict(self.reset_options)
         given = dict(options)
@@ -137,21 +166,60 @@ class Setup:
             self._check_reset_options(given, known)
         return {**self.reset_options, **given}
 
-    def _check_render_mode(self, render_mode: str | None) -> None:
-        if render_mode is not None:
-            raise UnknownOption(
-                f"{self._owner} does not support render_mode={render_mode!r}: this environment renders nothing."
-            )
+    def metadata(self) -> dict[str, Any]:
+        """What Gymnasium's ``metadata`` says of rendering, of this environment alone."""
+        declared = self._declared or Declared()
+        fps = {} if declared.render_fps is None else {"render_fps": declared.render_fps}
+        return {"render_modes": list(declared.render_modes), **fps}
 
-    def _check_options(self, options: Iterable[str], known: Iterable[str]) -> None:
-        for name in options:
-            if name not in known:
-                suggestion = nearest(name, [*self._own_names, *known])
-                raise UnknownOption(
-                    f"{self._owner}.__init__() got an unexpected keyword argument {name!r}. {suggestion}"
-                )
+    def _check_render_mode(self, render_mode: str | None) -> None:
+        known = () if self._declared is None else self._declared.render_modes
+        if render_mode is None or (render_mode in known and self.wire != "standard"):
+            return
+        if render_mode in known:
+            raise UnknownOption(
+                f"render_mode={render_mode!r} needs the vector wire: the standard wire carries no pictures."
+            )
+        what = nearest(render_mode, known) if known else "this environment renders nothing."
+        raise UnknownOption(f"{self._owner} does not support render_mode={render_mode!r}: {what}")
+
+    def _check_options(self, options: Mapping[str, Any], known: Mapping[str, Any] | None) -> None:
+        for name, value in options.items():
+            if known is None or name not in known:
+                advice = self._advice(name, value, known)
+                raise UnknownOption(f"{self._owner} got an unexpected keyword argument {name!r}. {advice}")
+
+    def _advice(self, name: str, value: Any, known: Mapping[str, Any] | None) -> str:
+        if name in VECTOR_KEYWORDS and name not in self._own_names:
+            return f"{name}= is a keyword of gymnasium.make_vec, which makes a vector environment."
+        suggestion = nearest(name, [*self._own_names, *(known or ())])
+        if known is not None:
+            return suggestion
+        return (
+            f"The environment does not list its reset options. If it is one, write reset_options={{{name!r}: "
+            f"{value!r:.80}}}; its author can list it in openenv.yaml under x-openenv-gym: reset_options. {suggestion}"
+        )
 
     def _check_reset_options(self, options: Iterable[str], known: Iterable[str]) -> None:
         for name in options:
             if name not in known and name not in OWN_RESET_KEYS:
                 raise UnknownOption(f"reset() got an unknown option {name!r}. {nearest(name, known)}")
+
+
+def _declared(keywords: Keywords) -> Declared | None:
+    """What is known beforehand: from the catalogue, or from the manifest of a project's folder."""
+    if keywords.declared is not None or keywords.path is None:
+        return keywords.declared
+    said = declared_by_project(str(keywords.path))
+    if said is None or not keywords.settings:
+        return said
+    # Settings may change the spaces, which the manifest cannot know.
+    return replace(said, action_space=None, observation_space=None)
+
+
+@functools.cache
+def _warn_of_literal_token() -> None:
+    logger.warning(
+        "token= was given as it is: gymnasium.make keeps it in env.spec, so that spec.to_json() and error texts show "
+        "it. Write token='env:NAME' to have it read from an environment variable."
+    )

@@ -2,58 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import Space, spaces
 from gymnasium.vector.utils import iterate
-from openenv_gym_protocol.autoreset import End
+from numpy.typing import NDArray
 from openenv_gym_protocol.errors import InvalidAction
 
 from openenv_gym.bridge.batch import batch_infos
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.rows import Row
+from openenv_gym.bridge.rows import Result
 
 
-class StepBatch:
-    """What a step returns, filled lane by lane.
+class StepBatch(NamedTuple):
+    """What a step returns besides the observations.
 
     Attributes:
         rewards: float64, one for each lane.
         terminations: bool, one for each lane.
         truncations: bool, one for each lane.
-        finished: The lanes that have to be reset within this step.
+        infos: The infos of all lanes, with masks.
     """
 
-    def __init__(self, count: int) -> None:
-        self.rewards = np.zeros(count, np.float64)
-        self.terminations = np.zeros(count, np.bool_)
-        self.truncations = np.zeros(count, np.bool_)
-        self.finished: list[int] = []
-        self._count = count
-        self._infos: list[tuple[int, dict[str, Any]]] = []
+    rewards: NDArray[np.float64]
+    terminations: NDArray[np.bool_]
+    truncations: NDArray[np.bool_]
+    infos: dict[str, Any]
 
-    def add_step(self, lane: int, row: Row, end: End) -> None:
-        """Takes a lane's step."""
-        self.rewards[lane] = row.reward
-        self.terminations[lane], self.truncations[lane] = end.terminated, end.truncated
-        if end.reset_now:
-            self.finished.append(lane)
-            self._infos.append((lane, {"final_obs": row.observation, "final_info": row.info}))
-        else:
-            self._infos.append((lane, row.info))
 
-    def add_reset(self, lane: int, row: Row) -> None:
-        """Takes a lane's reset in place of a step: no reward and no flag."""
-        self._infos.append((lane, row.info))
-
-    def add_new_episode(self, lane: int, row: Row) -> None:
-        """Takes the reset of a lane that finished in this step."""
-        self._infos.append((lane, row.info))
-
-    def infos(self) -> dict[str, Any]:
-        """The infos of all lanes, with masks."""
-        return batch_infos(self._count, self._infos)
+def step_batch(results: Sequence[Result]) -> StepBatch:
+    """Puts the results of lanes together, in their order."""
+    ended = [
+        (lane, {"final_obs": result.final.observation, "final_info": result.final.info})
+        for lane, result in enumerate(results)
+        if result.final is not None
+    ]
+    infos = [(lane, result.info) for lane, result in enumerate(results)]
+    return StepBatch(
+        np.array([result.reward for result in results], np.float64),
+        np.array([result.terminated for result in results], np.bool_),
+        np.array([result.truncated for result in results], np.bool_),
+        batch_infos(len(results), [*ended, *infos]),
+    )
 
 
 def split_actions(batched: Space[Any], single: Space[Any], actions: Any, count: int) -> list[Any]:
@@ -82,11 +74,10 @@ def encode_action(interface: Interface, lane: int, action: Any) -> dict[str, Any
     """Writes a lane's action.
 
     Raises:
-        InvalidAction: It is outside its space; the message names the lane.
+        InvalidAction: It is outside its space; ``lane`` says whose.
     """
     try:
         return interface.encode_action(action)
     except InvalidAction as error:
         error.lane = lane
-        error.args = (f"{error.message} [lane {lane}]",)
         raise

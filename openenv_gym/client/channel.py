@@ -18,6 +18,55 @@ from openenv_gym.client.inbox import Inbox
 from openenv_gym.transports.base import Connection, ConnectionOptions, Connector
 
 
+class Held:
+    """The connection that a channel holds, and nothing else of it.
+
+    Finalizers keep it alive: an error that was raised keeps its callers' frames alive, and so their client, and a
+    channel keeps errors.
+
+    Attributes:
+        connection: The open connection, or None.
+    """
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a forked child's copy of what its parent holds."""
+        return self._pid != os.getpid()
+
+    def hold(self, connection: Connection) -> None:
+        """Takes a connection of the running loop."""
+        self.connection, self._loop = connection, asyncio.get_running_loop()
+
+    def take(self) -> Connection | None:
+        """Hands the connection out and holds none."""
+        connection, self.connection = self.connection, None
+        return connection
+
+    def abort(self) -> None:
+        """Closes the connection at once, if there is one."""
+        connection = self.take()
+        if connection is not None:
+            connection.abort()
+
+    def leave_parent(self) -> None:
+        """In a forked child: lets the parent keep its connection."""
+        self._pid = os.getpid()
+        self.connection = None
+
+    def release(self) -> None:
+        """Frees the socket when the client was forgotten without a close. For finalizers: on any thread, no locks."""
+        if self.connection is None or self._loop is None or self.is_inherited:
+            return
+        # A loop that has ended took its sockets with it.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.abort)
+
+
 class Channel:
     """A session and its connection, opened when first needed.
 
@@ -25,6 +74,9 @@ class Channel:
         url: The WebSocket URL.
         options: How to open the connection.
         connector: What opens it.
+
+    Attributes:
+        held: Its connection.
     """
 
     def __init__(self, url: str, options: ConnectionOptions, connector: Connector) -> None:
@@ -33,16 +85,14 @@ class Channel:
         self._connector = connector
         self._session = ClientSession()
         self._inbox = Inbox()
-        self._connection: Connection | None = None
+        self.held = Held()
         self._lock = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._pid = os.getpid()
 
     @property
     def state(self) -> SessionState:
         """Where the session stands."""
         held = self._session.state in (SessionState.READY, SessionState.WAITING)
-        return SessionState.LOST if held and self._pid != os.getpid() else self._session.state
+        return SessionState.LOST if held and self.held.is_inherited else self._session.state
 
     async def connect(self) -> None:
         """Opens the connection, if the session has none yet.
@@ -106,15 +156,7 @@ class Channel:
         error = errors.SessionLost("a call was interrupted and its reply not read")
         self._session.abandon(error)
         self._inbox.connection_lost(error)
-        self._abort()
-
-    def release(self) -> None:
-        """Frees the socket when the client was forgotten without a close. For finalizers: on any thread, no locks."""
-        if self._connection is None or self._loop is None or self._pid != os.getpid():
-            return
-        # A loop that has ended took its sockets with it.
-        with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._abort)
+        self.held.abort()
 
     async def _open(self) -> None:
         inbox = Inbox()
@@ -122,7 +164,8 @@ class Channel:
         if self._session.state is SessionState.CLOSED:
             connection.abort()
             raise errors.ClientClosed("The client was closed while it connected.")
-        self._inbox, self._connection, self._loop = inbox, connection, asyncio.get_running_loop()
+        self._inbox = inbox
+        self.held.hold(connection)
         self._session.connected()
 
     async def _exchange(self, request: Request, timeout: float | None) -> Reply:
@@ -130,15 +173,19 @@ class Channel:
         try:
             return self._session.receive(await self._answer(frame, request, timeout))
         finally:
+            if self._session.state is SessionState.WAITING:
+                # A frame so odd that reading it failed: what it answered is unknown, and the next call must not wait.
+                self._session.abandon(errors.UnexpectedReply(f"The reply to {request.type}() could not be read"))
             if self._session.state is SessionState.LOST:
-                self._abort()
+                self.held.abort()
 
     async def _answer(self, frame: str, request: Request, timeout: float | None) -> str | bytes:
-        assert self._connection is not None
+        connection = self.held.connection
+        assert connection is not None
         inbox = self._inbox
         # A server that refuses may have closed already: its reason is then to be read, though nothing can be sent.
         with contextlib.suppress(errors.ConnectionLost):
-            self._connection.send(frame)
+            connection.send(frame)
         try:
             return await inbox.next(timeout)
         except TimeoutError:
@@ -166,11 +213,11 @@ class Channel:
         if self._inbox.ended is not None and self._session.state is SessionState.READY:
             self._session.lost(self._inbox.ended)
         if self._session.state is SessionState.LOST:
-            self._abort()
+            self.held.abort()
         return said
 
     async def _say_goodbye(self, reason: errors.OpenEnvGymError) -> None:
-        connection, self._connection = self._connection, None
+        connection = self.held.take()
         self._inbox.connection_lost(reason)
         if connection is None:
             return
@@ -182,17 +229,11 @@ class Channel:
             connection.abort()
             raise
 
-    def _abort(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.abort()
-
     def _leave_parent(self) -> None:
         """In a forked child: lets the parent keep its session, and starts with none."""
-        if self._pid == os.getpid():
+        if not self.held.is_inherited:
             return
-        self._pid = os.getpid()
-        self._connection = None
+        self.held.leave_parent()
         self._inbox = Inbox()
         self._lock = asyncio.Lock()
         if self._session.state in (SessionState.READY, SessionState.WAITING):

@@ -277,7 +277,7 @@ class EnvClient(Generic[ActT, ObsT, StateT]):
         """Exists so that ``with`` reaches ``__enter__``, which says what to write instead."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.base_url} {self._channel.state.value}>"
+        return f"<{type(self).__name__} {self._settings.shown_url} {self._channel.state.value}>"
 
     def _step_payload(self, action: ActT) -> dict[str, Any]:
         """The fields of an action, as the server's model expects them."""
@@ -302,8 +302,8 @@ class EnvClient(Generic[ActT, ObsT, StateT]):
         settings = self._settings
         self._channel = Channel(websocket_url(settings.base_url), settings.options, open_websocket)
         self._children = []
-        # Trainers do not close. The channel knows nothing of this client, so that it does not keep it alive.
-        weakref.finalize(self, self._channel.release).atexit = False
+        # Trainers do not close. What is held knows nothing of this client, so that it does not keep it alive.
+        weakref.finalize(self, self._channel.held.release).atexit = False
 
     async def _ask(self, request: Request, timeout: float | None) -> Reply:
         channel = self._channel
@@ -324,7 +324,7 @@ class EnvClient(Generic[ActT, ObsT, StateT]):
                 await self.schema()
             except errors.OpenEnvGymError as error:
                 # Whether the session works is for the session to say.
-                logger.debug("%s: the reset options are not known: %s", self.base_url, error)
+                logger.debug("%s: the reset options are not known: %s", self._settings.shown_url, error)
                 self._schema_is_there = False
         return None if self._schema is None else self._schema.reset_options
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym.transports.address import http_url
 from openenv_gym.transports.base import ConnectionOptions
+from openenv_gym.transports.failures import shown
 from openenv_gym.transports.timeouts import Timeouts
 from openenv_gym.transports.token import resolve_token
 
@@ -47,9 +48,14 @@ class ClientSettings:
         timeouts: How long each phase may take.
     """
 
-    base_url: str
+    base_url: str = field(repr=False)
     options: ConnectionOptions
     timeouts: Timeouts
+
+    @property
+    def shown_url(self) -> str:
+        """The address for logs and messages, without the user's name, password and query."""
+        return shown(http_url(self.base_url, "/")).rstrip("/")
 
 
 def check_base_url(base_url: str) -> str:

@@ -20,6 +20,9 @@ def start_time(pid: int) -> int | None:
 
     Returns:
         The number, or None when no such process runs; one that ended and was not yet waited for counts as ended.
+
+    Raises:
+        OSError: It cannot be found out now, such as for want of a descriptor.
     """
     if _PROCFS.exists():
         return _start_time_by_procfs(pid)
@@ -37,7 +40,7 @@ def place() -> str:
     for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"):
         try:
             parts.append(str(Path(path).readlink()) if path.endswith("pid") else Path(path).read_text(encoding="ascii"))
-        except OSError:
+        except (FileNotFoundError, PermissionError):
             # No procfs here: the host's name alone has to do.
             continue
     return f"{zlib.crc32('|'.join(parts).encode()):08x}"
@@ -46,7 +49,8 @@ def place() -> str:
 def _start_time_by_procfs(pid: int) -> int | None:
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        # Permission: another user's by now, on a system that hides those.
         return None
     # The command's name, in parentheses, may itself hold spaces and parentheses.
     fields = text.rpartition(")")[2].split()

@@ -85,6 +85,17 @@ class PoolLocation:
         """Whether the root process still runs."""
         return is_running(self.root_pid, self.root_started)
 
+    def is_private(self) -> bool:
+        """Whether the directory is there, this user's own, and closed to everybody else.
+
+        Its name can be guessed. In another's directory, another's watchdog would be told the trainer's environment.
+        """
+        try:
+            found = self.directory.lstat()
+        except FileNotFoundError:
+            return False
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
     def make_directory(self) -> None:
         """Makes the directory, for its owner only.
 
@@ -94,9 +105,7 @@ class PoolLocation:
         try:
             self.directory.mkdir(mode=0o700)
         except FileExistsError:
-            # Whoever made it, it must be a real directory that nobody else can write to.
-            found = self.directory.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            if not self.is_private():
                 raise PermissionError(
                     f"{self.directory} is not a private directory of this user. Set TMPDIR to another folder."
                 ) from None

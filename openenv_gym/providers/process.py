@@ -40,6 +40,10 @@ class ProcessOptions:
     venv: str | None = None
     start_timeout: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.start_timeout is not None and self.start_timeout <= 0:
+            raise ConfigurationError(f"start_timeout must be more than 0 seconds, not {self.start_timeout}.")
+
 
 class ProcessProvider:
     """Runs ``server/app.py`` of a project under uvicorn, on a port of 127.0.0.1 that the kernel chooses.
@@ -92,7 +96,8 @@ class ProcessProvider:
         try:
             wait_until_ready(base_url, owner, deadline, name=project.name)
         except ServerStartError as error:
-            raise _with_remedy(error, project, python) from error
+            # Its message holds the first one's: told once is enough.
+            raise _with_remedy(error, project, python) from None
         owner.ready(base_url, token)
         return OwnedServer(base_url, token, owner)
 

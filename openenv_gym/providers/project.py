@@ -66,18 +66,24 @@ class Project:
             missing: The module, for a project that does not list its dependencies.
         """
         first = missing.partition(".")[0]
-        needed = self._dependencies()
+        needed = self._needed_to_serve()
         if first == "uvicorn" and not any(each.startswith(_BRING_UVICORN) for each in needed):
             needed = ["uvicorn[standard]", *needed]
         return shlex.join([python, "-m", "pip", "install", *(needed or [first])])
 
-    def _dependencies(self) -> list[str]:
+    def _needed_to_serve(self) -> list[str]:
         try:
-            data = tomllib.loads((self.folder / "pyproject.toml").read_text(encoding="utf-8"))
-            return [str(each) for each in data["project"]["dependencies"]]
-        except (OSError, ValueError, KeyError, TypeError):
+            data = tomllib.loads((self.folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+            listed = [*data.get("dependencies", []), *data.get("optional-dependencies", {}).get("server", [])]
+            # By name: what serving needs of a distribution goes before what its clients need.
+            return list({_distribution(each): each for each in listed}.values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             # No such file, or one that lists none: the missing module's name is all there is to say.
             return []
+
+
+def _distribution(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower()
 
 
 def missing_module(logs: str) -> str | None:

@@ -86,10 +86,11 @@ def is_dead(base_url: str, timeout: float) -> bool:
         with socket.create_connection((address.hostname or "", address.port or 80), timeout) as probe:
             probe.sendall(f"GET {address.path}/health HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
             return not probe.recv(1)
-    except TimeoutError:
-        return False
-    except OSError:
+    except ConnectionError:
         return True
+    except OSError:
+        # It takes long, or this process has no descriptor or port left: nothing that other users should pay for.
+        return False
 
 
 def died(name: str, owner: Owner, exit_code: int) -> ServerStartError:

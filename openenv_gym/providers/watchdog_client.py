@@ -75,9 +75,8 @@ class WatchdogClient:
             ProviderError: It could not be started.
         """
         while True:
-            location = pool_location()
-            with _fork_lock:
-                client = cls._try_to_connect(location)
+            location = _pool_location()
+            client = cls.connect_to_running(location)
             if client is not None:
                 return client
             if deadline.passed:
@@ -87,12 +86,21 @@ class WatchdogClient:
 
     @classmethod
     def connect_to_running(cls, location: PoolLocation) -> WatchdogClient | None:
-        """Connects to a pool's watchdog, or returns None when it has none."""
-        with _fork_lock:
-            return cls._try_to_connect(location)
+        """Connects to a pool's watchdog, or returns None when it has none.
+
+        Raises:
+            ProviderError: This process has no descriptor left.
+        """
+        try:
+            with _fork_lock:
+                return cls._try_to_connect(location)
+        except OSError as error:
+            raise ProviderError(f"The pool at {location.directory} cannot be reached: {error}.") from error
 
     @classmethod
     def _try_to_connect(cls, location: PoolLocation) -> WatchdogClient | None:
+        if not location.is_private():
+            return None
         connecting = socket.socket(socket.AF_UNIX)
         connecting.settimeout(_REPLY_SECONDS)
         try:
@@ -198,7 +206,9 @@ class WatchdogClient:
 
     def close(self) -> None:
         """Ends this use of the server. Idempotent; in a forked child it closes the descriptor only."""
-        self._close()
+        # Not by calling the finalizer: once the interpreter is ending, that does nothing.
+        self._close.detach()
+        self._socket.close()
 
     @property
     def is_mine(self) -> bool:
@@ -265,6 +275,13 @@ def own_server(deadline: Deadline) -> WatchdogClient:
             return client
         except WatchdogGone:
             client.close()
+
+
+def _pool_location() -> PoolLocation:
+    try:
+        return pool_location()
+    except OSError as error:
+        raise ProviderError(f"The pool cannot be found: {error}.") from error
 
 
 def _started_watchdog(location: PoolLocation) -> bool:

@@ -1,1 +1,1 @@
-"""testing."""
+"""Conformance kits: inherit their tests to check a provider of your own."""

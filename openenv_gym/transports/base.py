@@ -15,7 +15,7 @@ class ConnectionOptions:
     """How a connection is opened and kept.
 
     Attributes:
-        headers: Sent with the handshake, besides the token's.
+        headers: Sent with the handshake, besides the token's. Never logged: they may be secrets as well.
         token: Sent as ``Authorization: Bearer``, and as ``X-OpenEnv-Token`` when the headers have an
             ``Authorization`` of their own. Never logged.
         connect_timeout: Seconds until the handshake must be done.
@@ -25,9 +25,10 @@ class ConnectionOptions:
         max_frame_bytes: The largest frame accepted.
         use_proxy: Whether the environment's proxy settings apply. None: they do, except for loopback addresses.
         ca_file: A file of certificates to trust for ``wss``, besides the system's.
+        subprotocols: What is offered besides the standard wire, the best first. A server may select one or none.
     """
 
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     token: str | None = field(default=None, repr=False)
     connect_timeout: float = 10.0
     ping_interval: float | None = 20.0
@@ -35,6 +36,7 @@ class ConnectionOptions:
     max_frame_bytes: int = MAX_FRAME_BYTES
     use_proxy: bool | None = None
     ca_file: str | None = None
+    subprotocols: tuple[str, ...] = ()
 
     def request_headers(self) -> dict[str, str]:
         """The headers of a request: the given ones and the token's."""
@@ -68,8 +70,12 @@ class Connection(Protocol):
     def is_open(self) -> bool:
         """Whether frames can still be sent."""
 
-    def send(self, frame: str) -> None:
-        """Writes a text frame without waiting.
+    @property
+    def subprotocol(self) -> str | None:
+        """Which of the offered subprotocols the server selected; None for none."""
+
+    def send(self, frame: str | bytes) -> None:
+        """Writes a frame without waiting: str as text, bytes as binary.
 
         Raises:
             ConnectionLost: The connection is closed. What the server said before may still reach the listener.

@@ -42,6 +42,10 @@ def handshake_failure(error: Exception, url: str, options: ConnectionOptions) ->
         return errors.ConnectError(
             f"{where} refused the connection: no server listens there. Start it, or correct base_url."
         )
+    if isinstance(error, ssl.SSLError) and is_plain_http(error):
+        return errors.ConnectError(
+            f"{where} does not speak TLS. Write http:// or ws:// in base_url, or give the port of TLS."
+        )
     if isinstance(error, ssl.SSLError):
         return errors.ConnectError(
             f"No secure connection to {where}: {error}. For a certificate of your own give ca_file=; for a server "
@@ -57,6 +61,28 @@ def handshake_failure(error: Exception, url: str, options: ConnectionOptions) ->
     if isinstance(error, InvalidHandshake | EOFError):
         return errors.ConnectError(f"What answers at {where} does not speak WebSocket: {error}. Check base_url.")
     return errors.ConnectError(f"No connection to {where}: {error or type(error).__name__}. Check base_url.")
+
+
+def is_plain_http(error: ssl.SSLError) -> bool:
+    """Whether a TLS handshake failed because the server answered it in plain HTTP."""
+    plain = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
+    return getattr(error, "reason", None) in plain
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """The operating system's or TLS's own error below a library's layers, cut off from them.
+
+    Chained as they are, one refused connection prints four tracebacks.
+
+    Returns:
+        The error without its traceback and what it was raised from; the given one when none of the system's is below.
+    """
+    found, below = error, error.__cause__ or error.__context__
+    while below is not None:
+        found = below if isinstance(below, OSError) else found
+        below = below.__cause__ or below.__context__
+    found.__cause__, found.__suppress_context__ = None, True
+    return found.with_traceback(None)
 
 
 def closing_failure(protocol: ClientProtocol, url: str, broken_by: Exception | None) -> errors.OpenEnvGymError:
@@ -83,8 +109,8 @@ def closing_failure(protocol: ClientProtocol, url: str, broken_by: Exception | N
         )
     cause = f" ({broken_by})" if broken_by else ""
     return errors.ConnectionLost(
-        f"The connection to {where} broke without a goodbye{cause}: the server died or the network failed. Its log "
-        "says more."
+        f"The connection to {where} broke without a goodbye{cause}: the server died or the network failed. "
+        f"{errors.HOW_TO_READ_THE_LOG}"
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
 from typing import Any, TypeVar
 
 import httpx
-from openenv_gym_protocol import errors
+from openenv_gym_protocol import errors, json_codec
 from openenv_gym_protocol.bodies import Metadata, Schemas
 from pydantic import BaseModel, ValidationError
 
 from openenv_gym.transports.address import http_url, is_loopback
 from openenv_gym.transports.base import ConnectionOptions
-from openenv_gym.transports.failures import shown
+from openenv_gym.transports.failures import first_cause, is_plain_http, shown
 from openenv_gym.transports.tls import tls_context
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -23,7 +25,8 @@ async def fetch_schema(base_url: str, options: ConnectionOptions) -> Schemas:
 
     Args:
         base_url: Where the server is.
-        options: Token, headers, proxy and certificates; ``connect_timeout`` bounds every wait.
+        options: Token, headers, proxy and certificates; ``connect_timeout`` bounds the whole request, and
+            ``max_frame_bytes`` the answer.
 
     Raises:
         ConnectError: The server cannot be reached, or has no such route.
@@ -49,7 +52,7 @@ async def fetch_metadata(base_url: str, options: ConnectionOptions) -> Metadata:
 
 async def _fetch(base_url: str, path: str, options: ConnectionOptions, model: type[_M]) -> _M:
     url = http_url(base_url, path)
-    body = _json(await _get(url, options), url)
+    body = _object(await _get(url, options), url)
     # A later server's new key is no error, even where our own servers must not add one.
     known = {field.alias or name for name, field in model.model_fields.items()}
     closed = model.model_config.get("extra") == "forbid"
@@ -61,28 +64,57 @@ async def _fetch(base_url: str, path: str, options: ConnectionOptions, model: ty
         raise errors.UnexpectedReply(f"{shown(url)} answered wrongly at {where!r}: {fault['msg']}.") from error
 
 
-async def _get(url: str, options: ConnectionOptions) -> httpx.Response:
+async def _get(url: str, options: ConnectionOptions) -> bytes:
     verify = _verify(url, options)
     proxied = not is_loopback(url) if options.use_proxy is None else options.use_proxy
     try:
-        async with httpx.AsyncClient(
-            headers=options.request_headers(),
-            timeout=options.connect_timeout,
-            trust_env=proxied,
-            verify=verify,
-        ) as client:
-            response = await client.get(url)
-    except httpx.TimeoutException as error:
+        async with (
+            # Each wait within its limit is not enough: a server may send a byte at a time.
+            asyncio.timeout(options.connect_timeout),
+            httpx.AsyncClient(
+                headers=options.request_headers(),
+                timeout=options.connect_timeout,
+                trust_env=proxied,
+                verify=verify,
+            ) as client,
+            client.stream("GET", url) as response,
+        ):
+            _check_status(response, url, options)
+            return await _body(response, url, options)
+    except (TimeoutError, httpx.TimeoutException) as error:
         raise errors.ConnectTimeout(
             f"{shown(url)} did not answer within {options.connect_timeout:g} s. Check that the server is up, or raise "
             "the connect time-out."
-        ) from error
+        ) from first_cause(error)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        raise errors.ConfigurationError(f"{shown(url)} is no address: {error}.") from error
+        raise errors.ConfigurationError(f"{shown(url)} is no address: {error}.") from None
     except (httpx.HTTPError, OSError, ImportError, ValueError) as error:
-        raise errors.ConnectError(f"{shown(url)} cannot be reached: {error or type(error).__name__}.") from error
-    _check_status(response, url, options)
-    return response
+        cause = first_cause(error)
+        raise errors.ConnectError(_unreachable(cause, shown(url))) from cause
+
+
+def _unreachable(cause: BaseException, where: str) -> str:
+    remedy = "Correct base_url, or start the server."
+    if isinstance(cause, ConnectionRefusedError):
+        return f"{where} refused the connection: no server listens there. Start it, or correct base_url."
+    if isinstance(cause, socket.gaierror):
+        return f"{where} cannot be reached: its host is not known ({cause.strerror}). Correct base_url."
+    if isinstance(cause, ssl.SSLError):
+        if is_plain_http(cause):
+            return f"{where} does not speak TLS. Write http:// in base_url, or give the port of TLS."
+        remedy = "For a certificate of your own set SSL_CERT_FILE; for a server without TLS write http:// in base_url."
+    elif isinstance(cause, httpx.RemoteProtocolError):
+        remedy = "What answers there is no HTTP server, or one of TLS: correct base_url, or write https:// in it."
+    return f"{where} cannot be reached: {str(cause) or type(cause).__name__}. {remedy}"
+
+
+async def _body(response: httpx.Response, url: str, options: ConnectionOptions) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > options.max_frame_bytes:
+            raise errors.FrameTooLarge(f"{shown(url)} answered more than {options.max_frame_bytes} bytes.")
+    return bytes(body)
 
 
 def _check_status(response: httpx.Response, url: str, options: ConnectionOptions) -> None:
@@ -94,14 +126,14 @@ def _check_status(response: httpx.Response, url: str, options: ConnectionOptions
         raise errors.ConnectError(f"{shown(url)} answered HTTP {status}. Check base_url.")
 
 
-def _json(response: httpx.Response, url: str) -> dict[str, Any]:
+def _object(text: bytes, url: str) -> dict[str, Any]:
     try:
-        body = response.json()
-    except ValueError as error:
+        value = json_codec.decode(text)
+    except errors.InvalidJson as error:
         raise errors.UnexpectedReply(f"{shown(url)} did not answer JSON: {error}.") from error
-    if not isinstance(body, dict):
-        raise errors.UnexpectedReply(f"{shown(url)} answered a {type(body).__name__} where an object belongs.")
-    return body
+    if not isinstance(value, dict):
+        raise errors.UnexpectedReply(f"{shown(url)} answered a {type(value).__name__} where an object belongs.")
+    return value
 
 
 def _verify(url: str, options: ConnectionOptions) -> ssl.SSLContext | bool:

@@ -9,6 +9,11 @@ from openenv_gym_protocol.errors import ConfigurationError
 _BY_NAME = "env:"
 
 
+def is_reference(token: str) -> bool:
+    """Whether a token as users give it only says where the token is."""
+    return token.startswith(_BY_NAME)
+
+
 def resolve_token(token: str | None) -> str | None:
     """Reads a token as users give it.
 
@@ -19,7 +24,7 @@ def resolve_token(token: str | None) -> str | None:
     Raises:
         ConfigurationError: The variable is not set or empty, or the token cannot be a header's value.
     """
-    if token is not None and token.startswith(_BY_NAME):
+    if token is not None and is_reference(token):
         name = token.removeprefix(_BY_NAME)
         token = os.environ.get(name)
         if not token:

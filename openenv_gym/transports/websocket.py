@@ -7,6 +7,7 @@ message, so that one loop carries a thousand sessions.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import weakref
 from functools import partial
@@ -18,6 +19,7 @@ from websockets.client import ClientProtocol
 from websockets.exceptions import WebSocketException
 from websockets.frames import DATA_OPCODES, CloseCode, Frame, Opcode
 from websockets.protocol import Event, State
+from websockets.typing import Subprotocol
 
 from openenv_gym.transports.address import is_loopback
 from openenv_gym.transports.base import Connection, ConnectionOptions, Listener
@@ -51,6 +53,7 @@ async def open_websocket(url: str, options: ConnectionOptions, listener: Listene
             # websockets asks for a class and calls it with the protocol and keywords, as it may this.
             create_connection=cast(type[ClientConnection], partial(_Wire, url, listener)),
             additional_headers=options.request_headers(),
+            subprotocols=[Subprotocol(name) for name in options.subprotocols] or None,
             compression=None,
             open_timeout=options.connect_timeout,
             ping_interval=options.ping_interval,
@@ -58,6 +61,7 @@ async def open_websocket(url: str, options: ConnectionOptions, listener: Listene
             close_timeout=CLOSE_TIMEOUT,
             max_size=options.max_frame_bytes,
             proxy=_uses_proxy(url, options) or None,
+            logger=_wire_log,
             **tls,
         )
     except (OSError, EOFError, ImportError, ValueError, WebSocketException) as error:
@@ -81,15 +85,23 @@ class WebSocketConnection:
         """Whether frames can still be sent."""
         return self._wire.protocol.state is State.OPEN and not self._wire.transport.is_closing()
 
-    def send(self, frame: str) -> None:
-        """Writes a text frame without waiting.
+    @property
+    def subprotocol(self) -> str | None:
+        """Which of the offered subprotocols the server selected; None for none."""
+        return self._wire.subprotocol
+
+    def send(self, frame: str | bytes) -> None:
+        """Writes a frame without waiting: str as text, bytes as binary.
 
         Raises:
             ConnectionLost: The connection is closed. What the server said before may still reach the listener.
         """
         if not self.is_open:
             raise ConnectionLost(f"The connection to {shown(self._wire.url)} is closed.")
-        self._wire.protocol.send_text(frame.encode())
+        if isinstance(frame, str):
+            self._wire.protocol.send_text(frame.encode())
+        else:
+            self._wire.protocol.send_binary(frame)
         self._wire.send_data()
 
     async def close(self) -> None:
@@ -186,6 +198,19 @@ class _Wire(ClientConnection):
         if self.protocol.state is not State.CLOSED:
             self._last_call = self.loop.call_later(CLOSE_TIMEOUT, self.transport.abort)
         listener.connection_lost(error)
+
+
+def _hide_secrets(record: logging.LogRecord) -> bool:
+    """Takes the values of request headers, and the query, out of what websockets logs of a handshake."""
+    if record.msg == "> %s: %s" and isinstance(record.args, tuple):
+        record.args = (record.args[0], "(not logged)")
+    elif record.msg == "> GET %s HTTP/1.1" and isinstance(record.args, tuple):
+        record.args = (str(record.args[0]).partition("?")[0],)
+    return True
+
+
+_wire_log = logging.getLogger("openenv_gym.websocket")
+_wire_log.addFilter(_hide_secrets)
 
 
 def _uses_proxy(url: str, options: ConnectionOptions) -> bool:

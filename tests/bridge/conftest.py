@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from openenv_gym.bridge.wires import Wire
 from tests.support.servers import RunningServer, running_server
+
+
+@pytest.fixture(params=["standard", "vector"])
+def wire(request: pytest.FixtureRequest) -> Wire:
+    """Each wire in turn: what is tested holds on both."""
+    found: Wire = request.param
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import logging
+import os
 import pickle
+import signal
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,11 +21,14 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from openenv_gym_protocol import errors
 
+from openenv_gym.bridge import setup
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.env import RemoteEnv
-from openenv_gym.bridge.text_spaces import UnicodeText
+from openenv_gym.bridge.spaces.text import UnicodeText
+from openenv_gym.bridge.wires import Wire
 from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.apps.bridge_walks import StreamWalk
+from tests.support.pools import PROJECTS
 from tests.support.servers import RunningServer, running_server
 
 NOWHERE = "http://127.0.0.1:9"
@@ -39,11 +46,11 @@ def declared(**changes: Any) -> Declared:
 
 
 @pytest.fixture
-def make() -> Iterator[Callable[..., RemoteEnv]]:
+def make(wire: Wire) -> Iterator[Callable[..., RemoteEnv]]:
     made: list[RemoteEnv] = []
 
     def make(*args: Any, **kwargs: Any) -> RemoteEnv:
-        made.append(RemoteEnv(*args, **kwargs))
+        made.append(RemoteEnv(*args, **{"wire": wire, **kwargs}))
         return made[-1]
 
     yield make
@@ -168,6 +175,51 @@ def test_an_unknown_keyword_is_refused_in_pythons_words() -> None:
         RemoteEnv(NOWHERE, declared=declared(), frameskip=1)
 
 
+def test_an_option_of_an_environment_that_lists_none_is_told_how_to_be_written() -> None:
+    with pytest.raises(errors.UnknownOption, match=r"argument 'target'.*reset_options=\{'target': 2\}"):
+        RemoteEnv(path=str(PROJECTS / "plain"), target=2)
+
+
+def test_a_keyword_of_vector_environments_names_what_makes_those() -> None:
+    with pytest.raises(errors.UnknownOption, match=r"argument 'autoreset_mode'.*gymnasium\.make_vec"):
+        RemoteEnv(NOWHERE, declared=declared(), autoreset_mode="NextStep")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "named"),
+    [({"base_url": 8000}, "base_url="), ({"timeouts": 5}, "timeouts="), ({"token": 3}, "token=")],
+)
+def test_a_keyword_of_a_wrong_type_is_named(keywords: dict[str, Any], named: str) -> None:
+    with pytest.raises(errors.ConfigurationError, match=f"^{named}"):
+        RemoteEnv(**{"base_url": NOWHERE, "declared": declared(), **keywords})
+
+
+def test_options_of_a_reset_that_are_no_dict_are_refused_before_anything_is_sent() -> None:
+    env = RemoteEnv(NOWHERE, declared=declared())
+    with pytest.raises(errors.ConfigurationError, match=r"reset\(options=\)"):
+        env.reset(options=[1])  # type: ignore[arg-type]
+
+
+def test_a_token_that_stands_in_the_keywords_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    setup._warn_of_literal_token.cache_clear()
+    with caplog.at_level(logging.WARNING, logger="openenv_gym"):
+        for token in ("env:SOME_TOKEN", "secret", "secret"):
+            RemoteEnv(NOWHERE, declared=declared(), token=token)
+    (record,) = caplog.records
+    assert "env:NAME" in record.getMessage()
+    assert "secret" not in record.getMessage()
+
+
+def test_reset_options_that_are_known_beforehand_are_keywords_though_the_spaces_are_not(
+    walk: RunningServer, make: Callable[..., RemoteEnv]
+) -> None:
+    env = make(walk.base_url, declared=Declared(reset_options={"limit": {}}), limit=1)
+    env.reset(seed=4)
+    assert env.step(0)[3]
+    with pytest.raises(errors.UnknownOption, match="limit"):
+        make(walk.base_url, declared=Declared(reset_options={"limit": {}}), limits=1)
+
+
 def test_the_options_of_a_running_server_are_keywords(walk: RunningServer, make: Callable[..., RemoteEnv]) -> None:
     with pytest.raises(errors.UnknownOption, match="limit"):
         make(walk.base_url, limits=1)
@@ -230,9 +282,38 @@ def test_an_action_outside_its_space_changes_nothing(walk: RunningServer, make: 
     env, other = make(walk.base_url), make(walk.base_url)
     env.reset(seed=3)
     other.reset(seed=3)
-    with pytest.raises(errors.InvalidAction, match=r"action\.direction.*Discrete\(2\)"):
+    with pytest.raises(errors.InvalidAction, match=r"field .direction.*Discrete\(2\)"):
         env.step(2)
+    with pytest.raises(errors.InvalidAction, match=r"is None.*Discrete\(2\)"):
+        env.step(None)
     assert data_equivalence(env.step(1), other.step(1), exact=True)
+
+
+@pytest.mark.parametrize("wire", ["vector", "standard"])
+def test_an_environment_that_cannot_be_made_says_how_to_read_why(wire: Any) -> None:
+    env = RemoteEnv(path=PROJECTS / "guess", wire=wire, settings={"GUESS_IS_BROKEN": "1"})
+    try:
+        with pytest.raises(errors.FactoryError, match=r"env\.unwrapped\.logs\(\)"):
+            env.reset(seed=1)
+        assert "the guess is broken" in env.logs()
+    finally:
+        env.close()
+
+
+@pytest.mark.parametrize("wire", ["vector", "standard"])
+@pytest.mark.parametrize("view", ["flat", "faithful"])
+def test_an_integer_is_played_as_it_was_given_and_seen_as_it_was_sent(wire: Any, view: Any) -> None:
+    env = RemoteEnv(path=PROJECTS / "guess", wire=wire, spaces=view, reset_options={"target": 3})
+    try:
+        env.reset(seed=1)
+        for number in (2**24 + 1, np.int64(-(2**53) + 1), 4.0):
+            assert env.step(number)[0] == [int(number)]
+        for wrong in (2.7, np.float32(2.5), 2**60, np.nan):
+            with pytest.raises(errors.InvalidAction, match="'number'"):
+                env.step(wrong)
+        assert env.step(3)[1] == 1.0
+    finally:
+        env.close()
 
 
 def test_text_goes_both_ways(texts: RunningServer, make: Callable[..., RemoteEnv]) -> None:
@@ -251,7 +332,7 @@ def order(command: str, value: int = 0) -> dict[str, Any]:
 
 def test_a_missing_reward_is_zero_and_said(faults: RunningServer, make: Callable[..., RemoteEnv]) -> None:
     env = make(faults.base_url)
-    assert env.reset()[1]["reward_missing"] is True
+    assert env.reset()[1]["reward_missing"] is False
     _, reward, _, _, info = env.step(order("no reward"))
     assert reward == 0.0
     assert info["reward_missing"] is True
@@ -272,7 +353,7 @@ def test_reserved_names_are_moved_out_of_the_way(faults: RunningServer, make: Ca
 def test_an_observation_outside_its_space_is_named(faults: RunningServer, make: Callable[..., RemoteEnv]) -> None:
     env = make(faults.base_url)
     env.reset()
-    with pytest.raises(errors.InvalidObservation, match=r"observation\.level"):
+    with pytest.raises(errors.InvalidObservation, match="field 'level'"):
         env.step(order("outside"))
 
 
@@ -314,14 +395,14 @@ def test_a_server_that_dies_loses_the_session_with_a_picklable_error(
         env.reset()
 
 
-def test_a_replaced_session_is_seeded_again(faults: RunningServer, stream: RunningServer) -> None:
+def test_a_replaced_session_is_seeded_again(stream: RunningServer, make: Callable[..., RemoteEnv]) -> None:
     def after_loss() -> Any:
-        env = RemoteEnv(stream.base_url)
+        env = make(stream.base_url)
         env.reset(seed=11)
-        env._lanes[0]._drop()  # the connection breaks between two episodes
-        env._lanes[0].lose(errors.SessionLost("gone"))
+        session = env.session_id
+        env._lanes.replace(0)  # the session is lost between two episodes
         seen = env.reset()
-        env.close()
+        assert env.session_id != session
         return seen
 
     first, second = after_loss(), after_loss()
@@ -352,6 +433,7 @@ def test_closing_twice_is_closing_once(walk: RunningServer) -> None:
         other.step(0)
 
 
+@pytest.mark.requirement("E9")
 def test_a_forgotten_environment_frees_its_session() -> None:
     with running_server("tests.support.apps.bridge_walks:walk", env={"MAX_CONCURRENT_ENVS": "1"}) as server:
         for _ in range(3):
@@ -411,6 +493,7 @@ def test_processes_of_any_start_method_see_what_one_process_sees(walk: RunningSe
     before.close()
 
 
+@pytest.mark.requirement("S2")
 def test_text_is_right_under_shared_memory(texts: RunningServer) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -452,3 +535,18 @@ def test_an_environment_that_was_forked_leaves_its_session_to_the_parent(walk: R
     assert results.get() is True
     assert env.step(0)[0] in env.observation_space
     env.close()
+
+
+def test_an_environment_that_met_an_error_and_was_not_closed_is_forgotten(wire: Wire) -> None:
+    def use() -> weakref.ref[RemoteEnv]:
+        with running_server("tests.support.apps.misbehaving:app") as server:
+            env = RemoteEnv(server.base_url, wire=wire)
+            env.reset()
+            os.kill(server.pid, signal.SIGKILL)
+            with pytest.raises(errors.OpenEnvGymError):
+                env.step(env.action_space.sample())
+        return weakref.ref(env)
+
+    forgotten = use()
+    gc.collect()
+    assert forgotten() is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from gymnasium import spaces
 from openenv_gym_protocol.bodies import Schemas
@@ -40,7 +41,37 @@ def test_declared_spaces_hold_where_the_server_says_nothing_and_must_agree_where
 
 def test_values_outside_are_named_with_their_bounds() -> None:
     interface = Interface(Schemas.model_validate({**SCHEMAS, "x-gymnasium-spaces": EXACT}))
-    with pytest.raises(InvalidAction, match=r"action\.move.*Discrete\(2\)"):
+    with pytest.raises(InvalidAction, match=r"action's field 'move'.*Discrete\(2\)"):
         interface.encode_action(2)
-    with pytest.raises(InvalidObservation, match=r"observation\.cards.*\[0, 31\]"):
+    with pytest.raises(InvalidObservation, match=r"observation's field 'cards'.*\[0, 31\]"):
         interface.decode_observation({"cards": 32})
+
+
+def test_none_is_answered_with_the_space_of_actions() -> None:
+    interface = Interface(Schemas.model_validate({**SCHEMAS, "x-gymnasium-spaces": EXACT}))
+    with pytest.raises(InvalidAction, match=r"is None.*Discrete\(2\)"):
+        interface.encode_action(None)
+
+
+def test_only_for_an_observation_null_is_explained() -> None:
+    interface = Interface(Schemas.model_validate(SCHEMAS))
+    with pytest.raises(InvalidObservation, match="NaN"):
+        interface.decode_observation({"cards": None})
+    with pytest.raises(InvalidAction) as raised:
+        interface.encode_action([None])
+    assert "NaN" not in str(raised.value)
+
+
+@pytest.mark.parametrize("view", ["flat", "faithful"])
+def test_an_integer_of_an_action_is_not_rounded(view: Any) -> None:
+    interface = Interface(Schemas.model_validate(SCHEMAS), view)
+    assert interface.encode_action(2**24 + 1) == {"move": 2**24 + 1}
+    with pytest.raises(InvalidAction, match=r"'move'.*2\.7"):
+        interface.encode_action(2.7)
+
+
+def test_declared_and_connected_actions_have_one_flat_space() -> None:
+    said = {**EXACT, "action": {"type": "Box", "low": -9, "high": 9, "shape": [], "dtype": "int64"}}
+    declared = Declared(action_space=said["action"], observation_space=said["observation"])
+    connected = Interface(Schemas.model_validate({**SCHEMAS, "x-gymnasium-spaces": said}), "flat")
+    assert declared_spaces(declared, "flat")[0] == connected.action_space == spaces.Box(-9, 9, (1,), np.int64)

@@ -22,9 +22,9 @@ INTERFACE = Interface(
 )
 
 
-def read(**data: Any) -> Row:
+def read(*, is_reset: bool = False, **data: Any) -> Row:
     reply = ObservationReply.model_validate({"data": {"observation": {"level": 0.5}, **data}})
-    return RowReader().read(INTERFACE, reply)
+    return RowReader().read(INTERFACE, reply, is_reset=is_reset)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,7 @@ def test_every_reward_is_a_float_and_a_missing_one_is_said(reward: Any, expected
     row = read(reward=reward)
     assert (type(row.reward), row.reward) == (float, expected)
     assert row.info["reward_missing"] is (reward is None)
+    assert read(reward=reward, is_reset=True).info["reward_missing"] is False
 
 
 def test_what_cannot_be_returned_is_an_error() -> None:
@@ -57,7 +58,7 @@ def test_what_cannot_be_returned_is_an_error() -> None:
     with pytest.raises(InvalidObservation):
         read(observation={"level": "high"})
     with pytest.raises(UnexpectedReply):
-        RowReader().read(INTERFACE, StateReply(data={}))
+        RowReader().read(INTERFACE, StateReply(data={}), is_reset=False)
 
 
 def test_the_episodes_id_is_no_part_of_the_info() -> None:
@@ -65,6 +66,6 @@ def test_the_episodes_id_is_no_part_of_the_info() -> None:
     reply = ObservationReply.model_validate(
         {"data": {"observation": {"level": 0}, "metadata": {"episode_id": "a", "x": 1}}}
     )
-    row = reader.read(INTERFACE, reply)
+    row = reader.read(INTERFACE, reply, is_reset=False)
     assert reader.episode_id == "a"
     assert row.info == {"x": 1, "seed_applied": 0, "reward_missing": True}

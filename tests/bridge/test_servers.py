@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openenv_gym_protocol import errors
 
-from openenv_gym.bridge.source import make_source
+from openenv_gym.bridge.servers import make_servers
 from openenv_gym.transports.timeouts import Timeouts
 from tests.support.pools import PROJECTS
 
@@ -19,9 +19,9 @@ NO_PLACE: dict[str, Any] = {
 
 def test_lanes_are_dealt_to_the_given_servers_in_turn_or_in_blocks() -> None:
     urls = ["http://one:1", "http://two:2"]
-    dealt = make_source(**{**NO_PLACE, "base_url": urls})
-    blocks = make_source(**{**NO_PLACE, "base_url": urls, "sessions_per_server": 3})
-    assert [server.base_url for server in dealt.servers(range(4))] == [*urls, *urls]
+    dealt = make_servers(**{**NO_PLACE, "base_url": urls})
+    blocks = make_servers(**{**NO_PLACE, "base_url": urls, "sessions_per_server": 3})
+    assert [server.base_url for server in dealt.of(range(4))] == [*urls, *urls]
     assert [blocks.index_of(lane) for lane in range(6)] == [0, 0, 0, 1, 1, 1]
     blocks.check(6)
     with pytest.raises(errors.ConfigurationError):
@@ -29,9 +29,9 @@ def test_lanes_are_dealt_to_the_given_servers_in_turn_or_in_blocks() -> None:
 
 
 def test_a_token_is_read_from_the_environment_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = make_source(**{**NO_PLACE, "base_url": "http://one:1", "token": "env:SOURCE_TEST_TOKEN"})
+    servers = make_servers(**{**NO_PLACE, "base_url": "http://one:1", "token": "env:SOURCE_TEST_TOKEN"})
     monkeypatch.setenv("SOURCE_TEST_TOKEN", "secret")
-    (server,) = source.servers([0])
+    (server,) = servers.of([0])
     assert server.options.token == "secret"
     assert "secret" not in repr(server)
 
@@ -45,25 +45,28 @@ def test_a_token_is_read_from_the_environment_when_it_is_needed(monkeypatch: pyt
         {"path": "/no/such/folder"},
         {"path": str(PROJECTS / "plain"), "provider": "cloud"},
         {"path": str(PROJECTS / "plain"), "settings": {"A": 1}},
+        {"path": str(PROJECTS / "plain"), "provider": {"linger": "x"}},
+        {"path": str(PROJECTS / "plain"), "provider": {"linger": -1}},
+        {"path": str(PROJECTS / "plain"), "provider": {"name": 3}},
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(keywords: dict[str, Any]) -> None:
     with pytest.raises(errors.ConfigurationError):
-        make_source(**{**NO_PLACE, **keywords})
+        make_servers(**{**NO_PLACE, **keywords})
 
 
 def test_an_unknown_option_of_the_provider_is_named() -> None:
     with pytest.raises(errors.UnknownOption, match=r"pyton.*python"):
-        make_source(**{**NO_PLACE, "path": str(PROJECTS / "plain"), "provider": {"pyton": "x"}})
+        make_servers(**{**NO_PLACE, "path": str(PROJECTS / "plain"), "provider": {"pyton": "x"}})
 
 
 def test_lanes_of_one_server_share_it_and_sessions_per_server_makes_more() -> None:
     keywords = {**NO_PLACE, "path": PROJECTS / "plain", "provider": {"linger": 0}}
-    shared, split = make_source(**keywords), make_source(**keywords, sessions_per_server=2)
+    shared, split = make_servers(**keywords), make_servers(**keywords, sessions_per_server=2)
     try:
-        addresses = [server.base_url for server in split.servers(range(4))]
+        addresses = [server.base_url for server in split.of(range(4))]
         assert addresses[0] == addresses[1] != addresses[2] == addresses[3]
-        assert {server.base_url for server in shared.servers(range(4))} == {addresses[0]}
+        assert {server.base_url for server in shared.of(range(4))} == {addresses[0]}
         known = split.known(0)
         assert known is not None
         assert "plain server starts" in known.logs(50)

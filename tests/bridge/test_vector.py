@@ -15,6 +15,7 @@ from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym.bridge.wires import Wire
 from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.apps.bridge_walks import StreamWalk
 from tests.support.servers import RunningServer, running_server
@@ -23,11 +24,11 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture
-def make() -> Iterator[Callable[..., RemoteVectorEnv]]:
+def make(wire: Wire) -> Iterator[Callable[..., RemoteVectorEnv]]:
     made: list[RemoteVectorEnv] = []
 
     def make(*args: Any, **kwargs: Any) -> RemoteVectorEnv:
-        made.append(RemoteVectorEnv(*args, **kwargs))
+        made.append(RemoteVectorEnv(*args, **{"wire": wire, **kwargs}))
         return made[-1]
 
     yield make
@@ -46,7 +47,7 @@ def test_trajectories_equal_gymnasiums_own(
 ) -> None:
     server: RunningServer = request.getfixturevalue(kind)
     remote = make(server.base_url, num_envs=5, autoreset_mode=mode)
-    local = SyncVectorEnv([lambda: RemoteEnv(server.base_url)] * 5, autoreset_mode=mode)
+    local = SyncVectorEnv([lambda: RemoteEnv(server.base_url, wire="standard")] * 5, autoreset_mode=mode)
     try:
         assert remote.observation_space == local.observation_space
         assert remote.action_space == local.action_space
@@ -69,7 +70,9 @@ def test_disabled_lanes_are_reset_by_mask_as_gymnasiums_own_are(
     walk: RunningServer, make: Callable[..., RemoteVectorEnv]
 ) -> None:
     remote = make(walk.base_url, num_envs=3, autoreset_mode=AutoresetMode.DISABLED)
-    local = SyncVectorEnv([lambda: RemoteEnv(walk.base_url)] * 3, autoreset_mode=AutoresetMode.DISABLED)
+    local = SyncVectorEnv(
+        [lambda: RemoteEnv(walk.base_url, wire="standard")] * 3, autoreset_mode=AutoresetMode.DISABLED
+    )
     try:
         assert same(remote.reset(seed=[4, 5, 6]), local.reset(seed=[4, 5, 6]))
         over = np.zeros(3, np.bool_)
@@ -86,14 +89,30 @@ def test_disabled_lanes_are_reset_by_mask_as_gymnasiums_own_are(
         local.close()
 
 
-def test_stepping_a_finished_lane_without_autoreset_is_refused(
+def test_stepping_a_finished_lane_without_autoreset_is_refused_as_gymnasium_refuses_it(
     walk: RunningServer, make: Callable[..., RemoteVectorEnv]
 ) -> None:
     env = make(walk.base_url, num_envs=2, autoreset_mode="Disabled", limit=1)
-    env.reset(seed=1)
-    env.step([0, 0])
-    with pytest.raises(errors.ConfigurationError, match="reset"):
+    local = SyncVectorEnv([lambda: RemoteEnv(walk.base_url, limit=1)] * 2, autoreset_mode=AutoresetMode.DISABLED)
+    try:
+        for each in (env, local):
+            each.reset(seed=1)
+            each.step(np.array([0, 0]))
+            with pytest.raises(AssertionError):
+                each.step(np.array([0, 0]))
+    finally:
+        local.close()
+    env.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(errors.EpisodeOver, match=r"lane 1 is over.*reset_mask") as raised:
         env.step([0, 0])
+    assert raised.value.lane == 1
+
+
+def test_only_a_step_can_lack_its_reward(faults: RunningServer, make: Callable[..., RemoteVectorEnv]) -> None:
+    env = make(faults.base_url, num_envs=2, max_episode_steps=1)
+    assert env.reset()[1]["reward_missing"].tolist() == [False, False]
+    assert env.step(orders("no reward", "fine"))[4]["reward_missing"].tolist() == [True, False]
+    assert env.step(orders("no reward", "fine"))[4]["reward_missing"].tolist() == [False, False]
 
 
 def test_a_time_limit_truncates_and_counts_each_lane_for_itself(
@@ -189,6 +208,8 @@ def test_a_wrong_action_leaves_every_lane_as_it_was(walk: RunningServer, make: C
     with pytest.raises(errors.InvalidAction, match="lane 2") as raised:
         env.step([0, 1, 2])
     assert raised.value.lane == 2
+    with pytest.raises(errors.InvalidAction, match=r"is None.*lane 1"):
+        env.step([0, None, 1])
     assert same(env.step([0, 1, 1]), other.step([0, 1, 1]))
 
 
@@ -272,17 +293,18 @@ def test_an_observation_outside_its_space_names_its_lane(
 ) -> None:
     env = make(faults.base_url, num_envs=2)
     env.reset()
-    with pytest.raises(errors.InvalidObservation, match=r"observation\.level") as raised:
+    with pytest.raises(errors.InvalidObservation, match="field 'level'") as raised:
         env.step(orders("fine", "outside"))
     assert raised.value.lane == 1
 
 
 def test_infos_of_different_kinds_do_not_stop_training(
-    faults: RunningServer, make: Callable[..., RemoteVectorEnv]
+    faults: RunningServer, make: Callable[..., RemoteVectorEnv], wire: Wire
 ) -> None:
     env = make(faults.base_url, num_envs=2)
     env.reset()
-    for value in range(9):
+    # The last is an integer beyond 64 bits, which msgpack cannot carry.
+    for value in range(9 if wire == "standard" else 8):
         infos = env.step(orders("mixed", "fine", value=value))[4]
         key = "mixed" if value != 7 else "mixed.a"
         assert infos[f"_{key}"][0]
@@ -334,6 +356,9 @@ def test_many_lanes_connect_and_step(stream: RunningServer, make: Callable[..., 
     [
         {"num_envs": 0},
         {"num_envs": "two"},
+        {"max_episode_steps": "a"},
+        {"max_episode_steps": 2.5},
+        {"timeouts": 5},
         {"autoreset_mode": "Sometimes"},
         {"max_episode_steps": 0},
         {"on_failure": "replace"},
@@ -343,6 +368,15 @@ def test_many_lanes_connect_and_step(stream: RunningServer, make: Callable[..., 
 def test_values_that_cannot_be_are_refused(walk: RunningServer, keywords: dict[str, Any]) -> None:
     with pytest.raises(errors.ConfigurationError):
         RemoteVectorEnv(walk.base_url, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("mode", "meant"),
+    [("NEXT_STEP", "NextStep"), ("same-step", "SameStep"), ("disabled", "Disabled"), ("NextStp", "NextStep")],
+)
+def test_another_spelling_of_an_autoreset_mode_is_told_gymnasiums(mode: str, meant: str) -> None:
+    with pytest.raises(errors.ConfigurationError, match=f"Did you mean '{meant}'"):
+        RemoteVectorEnv("http://127.0.0.1:9", autoreset_mode=mode)
 
 
 def test_an_unknown_keyword_is_a_type_error(walk: RunningServer) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from openenv_gym_protocol import errors
-from openenv_gym_protocol.client_session import SessionState
+from openenv_gym_protocol.client_session import ClientSession, SessionState
 
 from openenv_gym.client import GenericEnvClient
 from tests.support.scripted_server import PATIENCE, ScriptedServer, Session, observation, scripted_server
@@ -390,3 +390,22 @@ def test_a_learner_that_blocks_its_own_loop_keeps_the_session() -> None:
     with scripted_server(ping_interval=0.05, ping_timeout=0.5) as server:
         drive(server, body)
         assert server.sessions == 1
+
+
+def test_a_reply_that_reading_fails_on_stops_no_later_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A fault of our own, such as the reader's on a frame that nobody thought of.
+    def fail(_: ClientSession, __: str | bytes) -> Any:
+        raise ZeroDivisionError
+
+    async def body(client: GenericEnvClient) -> None:
+        await client.reset()
+        with monkeypatch.context() as patched:
+            patched.setattr(ClientSession, "receive", fail)
+            with pytest.raises(ZeroDivisionError):
+                await client.step({})
+        with pytest.raises(errors.SessionLost):
+            await client.step({})
+        assert (await client.reset(seed=5)).observation["value"] == {"seed": 5}
+
+    with scripted_server() as server:
+        drive(server, body)

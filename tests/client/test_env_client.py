@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 import re
+import time
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from openenv_gym_protocol import errors
+from openenv_gym_protocol.client_session import SessionState
 from openenv_gym_protocol.models import Action, Observation, State
 
 from openenv_gym.client import EnvClient, GenericEnvClient, StepResult
@@ -218,9 +222,46 @@ def test_a_forgotten_client_frees_its_session_and_warns_of_nothing() -> None:
         server.wait_until(lambda s: s.ended == 1)
 
 
+@pytest.mark.parametrize("resets_again", [False, True])
+def test_a_client_that_met_an_error_can_be_forgotten_as_well(resets_again: bool) -> None:
+    # An error that was raised keeps the frames it passed, and so this client, for as long as anybody keeps it.
+    async def script(session: Session) -> None:
+        await session.receive()
+        if session.number == 0:
+            session.die()
+        else:
+            await session.observe(0)
+            await session.echo()
+
+    async def main(client: GenericEnvClient) -> None:
+        with contextlib.suppress(errors.ConnectionLost):
+            await client.reset()
+        assert client.session_state is SessionState.LOST
+        if resets_again:
+            await client.reset()
+
+    with scripted_server(script) as server:
+        client = GenericEnvClient(server.base_url)
+        asyncio.run(main(client))
+        forgotten = weakref.ref(client)
+        del client
+        end = time.monotonic() + PATIENCE
+        while forgotten() is not None:
+            # The I/O thread may be just leaving the last call.
+            assert time.monotonic() < end, "something keeps the client"
+            gc.collect()
+        server.wait_until(lambda s: s.ended == s.sessions == 1 + resets_again)
+
+
 def test_its_repr_says_where_and_in_what_state() -> None:
     client = MoveEnv("http://localhost:8000", token="secret")
     assert repr(client) == "<MoveEnv http://localhost:8000 unconnected>"
+
+
+def test_its_repr_has_no_secret_of_its_address() -> None:
+    client = MoveEnv("ws://me:secret@localhost:8000/prefix?key=secret")
+    assert repr(client) == "<MoveEnv http://localhost:8000/prefix unconnected>"
+    assert "secret" not in repr(client._settings)
 
 
 def test_an_observation_of_another_version_is_named_and_the_session_goes_on() -> None:

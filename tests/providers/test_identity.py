@@ -9,6 +9,7 @@ import pytest
 
 from openenv_gym.providers import identity
 from openenv_gym.providers.identity import is_running, place, start_time
+from tests.support.descriptors import no_descriptor_left
 
 
 @pytest.fixture(params=["procfs", "ps"])
@@ -46,3 +47,10 @@ def test_a_place_is_the_same_for_every_process_of_this_boot() -> None:
     program = "from openenv_gym.providers.identity import place; print(place())"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert told.stdout.strip() == place()
+
+
+def test_without_a_descriptor_nothing_is_said_of_processes_and_places() -> None:
+    with no_descriptor_left():
+        for ask in (lambda: start_time(os.getpid()), place):
+            with pytest.raises(OSError, match="Too many open files"):
+                ask()

@@ -133,6 +133,7 @@ def test_a_virtual_environment_names_the_interpreter(tmp_path: Path) -> None:
     with pytest.raises(ServerStartError) as caught:
         started(request_for("plain", options={"venv": str(tmp_path / "env")}))
     assert f"{interpreter} -m pip install 'uvicorn[standard]'" in caught.value.message
+    assert caught.value.__cause__ is None  # its message is told once
 
 
 def test_an_interpreter_may_be_named_by_its_path() -> None:
@@ -173,6 +174,12 @@ def test_a_request_without_a_path_is_refused() -> None:
 def test_an_interpreter_that_does_not_exist_is_refused(option: str) -> None:
     with pytest.raises(ConfigurationError, match="/nowhere"):
         ProcessProvider().check(request_for("plain", options={option: "/nowhere"}))
+
+
+@pytest.mark.parametrize("seconds", [0, -3])
+def test_a_start_without_time_is_refused_by_its_name(seconds: float) -> None:
+    with pytest.raises(ConfigurationError, match="start_timeout"):
+        ProcessProvider().check(request_for("plain", options={"start_timeout": seconds}))
 
 
 def test_two_interpreters_are_a_contradiction() -> None:

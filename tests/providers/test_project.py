@@ -50,6 +50,10 @@ def test_the_install_line_lists_the_projects_dependencies(folder: Path) -> None:
     assert project.install_line("/p", "uvicorn") == "/p -m pip install 'uvicorn[standard]' 'chess>1' numpy"
     (folder / "pyproject.toml").write_text("[project]\ndependencies = ['openenv-gym[server]']\n", encoding="utf-8")
     assert project.install_line("/p", "uvicorn") == "/p -m pip install 'openenv-gym[server]'"
+    clients, serving = "['numpy', 'openenv-gym>=1']", "['openenv-gym[server]>=1']"
+    text = f"[project]\ndependencies = {clients}\noptional-dependencies.server = {serving}\n"
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert project.install_line("/p", "uvicorn") == "/p -m pip install numpy 'openenv-gym[server]>=1'"
 
 
 def test_the_module_that_failed_last_is_the_missing_one() -> None:

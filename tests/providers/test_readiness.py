@@ -13,6 +13,7 @@ from openenv_gym_protocol.errors import ServerStartError
 
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.readiness import Silence, health_status, is_dead, wait_until_ready
+from tests.support.descriptors import no_descriptor_left
 
 
 class RecordedOwner:
@@ -110,6 +111,11 @@ def test_a_server_is_dead_when_it_refuses_and_not_when_it_is_busy() -> None:
         assert not is_dead(url, timeout=5.0)
     with socket.create_server(("127.0.0.1", 0)) as busy:
         assert not is_dead(f"http://127.0.0.1:{busy.getsockname()[1]}", timeout=0.1)
+
+
+def test_a_server_is_not_dead_because_this_process_has_no_descriptor_left() -> None:
+    with answering(200) as url, no_descriptor_left():
+        assert not is_dead(url, timeout=5.0)
 
 
 def test_a_server_that_accepts_and_hangs_up_is_dead() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from openenv_gym.providers import watchdog_client
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import PoolLocation, pool_location
 from openenv_gym.providers.watchdog_client import WatchdogClient, own_server
+from tests.support.descriptors import no_descriptor_left
 from tests.support.pools import all_end, servers_of
 
 
@@ -88,3 +91,34 @@ def test_a_directory_of_somebody_else_is_an_error_that_says_what_to_do(
     monkeypatch.setattr(watchdog_client, "pool_location", lambda: taken)
     with pytest.raises(ProviderError, match="TMPDIR"):
         WatchdogClient.connect(Deadline(5))
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o755])
+def test_a_watchdog_in_a_directory_that_others_can_enter_is_told_nothing(
+    mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A short folder: a socket's path is limited.
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, socket.socket(socket.AF_UNIX) as thief:
+        taken: PoolLocation = dataclasses.replace(pool_location(), parent=Path(folder))
+        taken.directory.mkdir()
+        taken.directory.chmod(mode)
+        thief.bind(str(taken.socket))
+        thief.listen()
+        thief.settimeout(0.0)
+        monkeypatch.setattr(watchdog_client, "pool_location", lambda: taken)
+        with pytest.raises(ProviderError, match="TMPDIR"):
+            WatchdogClient.connect(Deadline(5))
+        assert WatchdogClient.connect_to_running(taken) is None
+        with pytest.raises(BlockingIOError):
+            thief.accept()
+
+
+def test_a_process_without_a_descriptor_is_told_so() -> None:
+    location = pool_location()
+    client = WatchdogClient.connect(Deadline(10))
+    with no_descriptor_left():
+        with pytest.raises(ProviderError, match="Too many open files"):
+            WatchdogClient.connect(Deadline(5))
+        with pytest.raises(ProviderError, match="Too many open files"):
+            WatchdogClient.connect_to_running(location)
+    client.close()

@@ -12,3 +12,4 @@ def test_a_token_is_a_bearers_unless_the_headers_have_an_authorization() -> None
 
 def test_the_token_is_not_shown() -> None:
     assert "secret" not in repr(ConnectionOptions(token="secret"))
+    assert "secret" not in repr(ConnectionOptions(headers={"Authorization": "Bearer secret"}))

@@ -10,7 +10,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Response
 
 from openenv_gym.transports.base import ConnectionOptions
-from openenv_gym.transports.failures import handshake_failure, shown
+from openenv_gym.transports.failures import first_cause, handshake_failure, shown
 
 URL = "ws://host/ws"
 
@@ -60,3 +60,27 @@ def test_a_refused_token_is_told_from_a_missing_one() -> None:
     refused = websockets.exceptions.InvalidStatus(Response(401, "", Headers()))
     assert "token=" in handshake_failure(refused, URL, ConnectionOptions()).message
     assert "not this server's" in handshake_failure(refused, URL, ConnectionOptions(token="t")).message
+
+
+def test_below_a_librarys_layers_is_the_systems_error_alone() -> None:
+    def fail() -> None:
+        try:
+            try:
+                raise ConnectionRefusedError(111, "refused")
+            except OSError as error:
+                raise ValueError("a layer") from error
+        except ValueError:
+            raise RuntimeError("another layer")  # noqa: B904  (libraries do so)
+
+    with pytest.raises(RuntimeError) as caught:
+        fail()
+    found = first_cause(caught.value)
+    assert isinstance(found, ConnectionRefusedError)
+    assert (found.__cause__, found.__suppress_context__) == (None, True)
+
+
+def test_without_an_error_of_the_system_the_librarys_own_stays() -> None:
+    error = RuntimeError("odd")
+    error.__cause__ = ValueError("below")
+    assert first_cause(error) is error
+    assert error.__cause__ is None

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from typing import Any
 
 import pytest
 from openenv_gym_protocol import errors
+from websockets.asyncio.server import ServerConnection
+from websockets.typing import Subprotocol
 
 from openenv_gym.transports.address import websocket_url
 from openenv_gym.transports.base import Connection, ConnectionOptions
@@ -421,4 +424,51 @@ def test_an_aborted_connection_tells_its_listener_once() -> None:
         assert "This end" in error.message
 
     with scripted_server() as server:
+        talk(server, body)
+
+
+def test_a_debug_log_has_no_secret_of_the_handshake(caplog: pytest.LogCaptureFixture) -> None:
+    async def greet(session: Session) -> None:
+        await session.echo()
+
+    async def main(base_url: str) -> None:
+        url = websocket_url(f"{base_url}/?key=secret-1".replace("http://", "http://me:secret-2@"))
+        options = ConnectionOptions(token="secret-3", headers={"Authorization": "secret-4", "X-Other": "secret-5"})
+        connection = await open_websocket(url, options, Recorder())
+        await connection.close()
+
+    with caplog.at_level(logging.DEBUG), scripted_server(greet) as server:
+        caplog.handler.addFilter(lambda record: record.name != "websockets.server")
+        asyncio.run(main(server.base_url))
+    assert "> X-OpenEnv-Token: (not logged)" in caplog.text
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("offered", "known", "selected"), [(("b", "a"), ["a"], "a"), (("a",), ["c"], None), ((), ["a"], None)]
+)
+def test_a_subprotocol_is_offered_and_may_be_selected(
+    offered: tuple[str, ...], known: list[Any], selected: str | None
+) -> None:
+    async def body(connection: Connection, recorder: Recorder) -> None:
+        assert connection.subprotocol == selected
+        connection.send('{"type":"state"}')
+        assert isinstance((await recorder.wait_for(1))[0], str), "whatever was selected, the connection works"
+
+    def select(_: ServerConnection, offers: Sequence[Subprotocol]) -> Subprotocol | None:
+        return next((each for each in offers if each in known), None)
+
+    with scripted_server(subprotocols=known, select_subprotocol=select) as server:
+        talk(server, body, subprotocols=offered)
+
+
+def test_bytes_travel_as_binary_frames() -> None:
+    async def mirror(session: Session) -> None:
+        await session.socket.send(await session.socket.recv())
+
+    async def body(connection: Connection, recorder: Recorder) -> None:
+        connection.send(b"\x00\xff")
+        assert (await recorder.wait_for(1))[0] == b"\x00\xff"
+
+    with scripted_server(mirror) as server:
         talk(server, body)

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from openenv_gym.bridge.codecs import Codec, Refusal, as_array, shown
+from openenv_gym.bridge.codecs.base import Codec, Refusal, as_array, shown
 
 
 class ArrayCodec(Codec):
@@ -45,10 +45,6 @@ class ArrayCodec(Codec):
         array = self._array(payload)
         if array.dtype.kind == "b" and self._kind != "boolean" and not isinstance(self.space, spaces.MultiBinary):
             raise Refusal(f"{shown(payload)} is a boolean where a number belongs")
-        if array.shape != self._shape:
-            if array.size != 1 or self._size() != 1:
-                raise Refusal(f"its shape is {array.shape}, not {self._shape}")
-            array = array.reshape(self._shape)
         if self._kind == "integer" and array.dtype.kind == "f" and (self._is_scalar or not _is_whole(array)):
             raise Refusal(f"{shown(payload)} is no integer")
         # Written so that NaN is outside too.
@@ -59,21 +55,19 @@ class ArrayCodec(Codec):
     def encode(self, value: Any) -> Any:
         """Writes an array as nested lists, or as one number."""
         array = self._array(value)
-        if array.shape != self._shape:
-            if array.size != 1 or self._size() != 1:
-                raise Refusal(f"its shape is {array.shape}, not {self._shape}")
-            array = array.reshape(self._shape)
         is_float_space = self._dtype is not None and self._dtype.kind == "f"
-        if self._kind == "integer" and not is_float_space and array.dtype.kind == "f" and not _is_whole(array):
-            raise Refusal(f"{shown(value)} is no integer")
+        if self._kind != "number" and not is_float_space and array.dtype.kind == "f" and not _is_whole(array):
+            raise Refusal(f"{shown(value)} is no {self._kind}")
         with np.errstate(over="ignore", invalid="ignore"):
             inside = (array >= self._low) & (array <= self._high)
             if not np.all(inside) and is_float_space:
                 cast = array.astype(self._dtype)
                 inside |= (cast >= self._edges[0]) & (cast <= self._edges[1])
-        if not np.all(inside):
+        cast = self._cast(array)
+        # A float at the edge of int64 is no more than its bound, and still does not fit.
+        if not np.all(inside) or not (is_float_space or np.all(cast == array)):
             raise Refusal(f"{shown(value)} is outside {self._bounds()}")
-        return self._plain(self._cast(array))
+        return self._plain(cast)
 
     def _plain(self, array: NDArray[Any]) -> Any:
         if self._kind == "integer" and array.dtype.kind == "f":
@@ -83,15 +77,20 @@ class ArrayCodec(Codec):
         return array.reshape(()).item() if self._is_scalar else array.tolist()
 
     def _array(self, value: Any) -> NDArray[Any]:
+        """Numbers in the space's shape; one number may come in any shape that holds one."""
         array = as_array(value)
         if array.dtype.kind not in "biuf":
             if array.size == 0 and self._size() == 0:
                 return np.zeros(self._shape, self._dtype)
             raise Refusal(f"{shown(value)} is no {'number' if self._size() == 1 else 'array of numbers'}")
-        return array
+        if array.shape == self._shape:
+            return array
+        if array.size != 1 or self._size() != 1:
+            raise Refusal(f"its shape is {array.shape}, not {self._shape}")
+        return array.reshape(self._shape)
 
     def _cast(self, array: NDArray[Any]) -> NDArray[Any]:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             cast = array.astype(self._dtype)
         if cast.dtype.kind != "f":
             return cast

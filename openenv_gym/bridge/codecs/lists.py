@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 
-from openenv_gym.bridge.codecs import Codec, Refusal, as_array, blank
-from openenv_gym.bridge.object_codecs import Field, ObjectCodec
+from openenv_gym.bridge.codecs.base import Codec, Refusal, as_array, blank, shown
+from openenv_gym.bridge.codecs.objects import Field, ObjectCodec
 
 
 class TupleCodec(Codec):
@@ -29,7 +30,7 @@ class TupleCodec(Codec):
 
     def _each(self, values: Any, way: str) -> list[Any]:
         if not isinstance(values, list | tuple | np.ndarray) or len(values) != len(self._codecs):
-            raise Refusal(f"{values!r:.80} is no list of {len(self._codecs)} elements")
+            raise Refusal(f"{shown(values)} is no list of {len(self._codecs)} elements")
         return _mapped(values, [getattr(codec, way) for codec in self._codecs])
 
 
@@ -44,7 +45,7 @@ class FlatTupleCodec(Codec):
     def decode(self, payload: Any) -> Any:
         """Reads a list of as many elements."""
         if not isinstance(payload, list | tuple) or len(payload) != self._count:
-            raise Refusal(f"{payload!r:.80} is no list of {self._count} elements")
+            raise Refusal(f"{shown(payload)} is no list of {self._count} elements")
         return self._object.decode({str(i): item for i, item in enumerate(payload)})
 
     def encode(self, value: Any) -> Any:
@@ -53,11 +54,12 @@ class FlatTupleCodec(Codec):
 
 
 class SequenceCodec(Codec):
-    """A list of any length: a tuple of values."""
+    """A list of varying length: a tuple of values. A ``BoundedSequence`` bounds it."""
 
-    def __init__(self, codec: Codec, space: spaces.Sequence, low: int = 0, high: int | None = None) -> None:
+    def __init__(self, codec: Codec, space: spaces.Sequence) -> None:
         self._codec = codec
-        self._low, self._high = low, high
+        self._low: int = getattr(space, "min_length", 0)
+        self._high: int | None = getattr(space, "max_length", None)
         self.space = space
 
     def decode(self, payload: Any) -> Any:
@@ -70,10 +72,36 @@ class SequenceCodec(Codec):
 
     def _each(self, values: Any, convert: Any) -> list[Any]:
         if not isinstance(values, list | tuple | np.ndarray):
-            raise Refusal(f"{values!r:.80} is no list")
+            raise Refusal(f"{shown(values)} is no list")
         if len(values) < self._low or (self._high is not None and len(values) > self._high):
-            raise Refusal(f"a list of {len(values)} elements is outside [{self._low}, {self._high or 'any'}]")
+            most = "any" if self._high is None else self._high
+            raise Refusal(f"a list of {len(values)} elements is outside [{self._low}, {most}]")
         return _mapped(values, [convert] * len(values))
+
+
+class StackedCodec(Codec):
+    """A list of any length whose values are stacked into arrays."""
+
+    def __init__(self, codec: SequenceCodec, space: spaces.Sequence) -> None:
+        self._codec = codec
+        self._feature = space.feature_space
+        self._stacked = space.stacked_feature_space
+        self.space = space
+
+    def decode(self, payload: Any) -> Any:
+        """Reads a list and stacks it."""
+        values = self._codec.decode(payload)
+        rows: Any = create_empty_array(self._feature, len(values))
+        # Gymnasium's own concatenation refuses to join nothing.
+        return concatenate(self._feature, values, rows) if values else rows
+
+    def encode(self, value: Any) -> Any:
+        """Writes each row."""
+        try:
+            rows = list(iterate(self._stacked, value))
+        except (KeyError, TypeError, ValueError) as error:
+            raise Refusal(f"{shown(value)} cannot be unstacked: {error}") from None
+        return self._codec.encode(rows)
 
 
 class PaddedCodec(Codec):
@@ -97,7 +125,7 @@ class PaddedCodec(Codec):
     def decode(self, payload: Any) -> Any:
         """Reads a list into the front rows."""
         if not isinstance(payload, list) or not self._low <= len(payload) <= self._high:
-            raise Refusal(f"{payload!r:.80} is no list of {self._low} to {self._high} elements")
+            raise Refusal(f"{shown(payload)} is no list of {self._low} to {self._high} elements")
         data = blank(self._data)
         for i, row in enumerate(_mapped(payload, [self._codec.decode] * len(payload))):
             data[i] = row.reshape(data.shape[1:])
@@ -108,12 +136,14 @@ class PaddedCodec(Codec):
     def encode(self, value: Any) -> Any:
         """Writes the chosen rows."""
         try:
-            data, mask = np.asarray(value["data"]), np.asarray(value["mask"]).astype(bool)
+            data, mask = np.asarray(value["data"]), np.asarray(value["mask"])
         except (KeyError, TypeError, ValueError):
             raise Refusal("it is no dict with data and mask") from None
         if data.shape != self._data.shape or mask.shape != (self._high,):
             raise Refusal(f"data and mask have the shapes {data.shape} and {mask.shape}, not those of {self.space}")
-        mask = mask | (np.arange(self._high) < self._low)
+        if not np.isin(mask, (0, 1)).all():
+            raise Refusal(f"its mask {shown(mask)} has other values than 0 and 1")
+        mask = mask.astype(bool) | (np.arange(self._high) < self._low)
         rows = [row.reshape(self._row_shape) for row in data[mask]]
         return _mapped(rows, [self._codec.encode] * len(rows))
 
@@ -129,11 +159,11 @@ class SetCodec(Codec):
     def decode(self, payload: Any) -> Any:
         """Reads a list of integers, in any order."""
         if not isinstance(payload, list):
-            raise Refusal(f"{payload!r:.80} is no list")
+            raise Refusal(f"{shown(payload)} is no list")
         value = np.zeros(self._count, np.int8)
         for number in payload:
             if type(number) is not int or not 0 <= number - self._low < self._count:
-                raise Refusal(f"{number!r:.80} is outside [{self._low}, {self._low + self._count - 1}]")
+                raise Refusal(f"{shown(number)} is outside [{self._low}, {self._low + self._count - 1}]")
             value[number - self._low] = 1
         return value
 
@@ -141,7 +171,7 @@ class SetCodec(Codec):
         """Writes the integers in order."""
         array = as_array(value)
         if array.shape != (self._count,) or not np.isin(array, (0, 1)).all():
-            raise Refusal(f"{value!r:.80} is outside {self.space}")
+            raise Refusal(f"{shown(value)} is outside {self.space}")
         return [self._low + int(position) for position in np.flatnonzero(array)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Space, spaces
 
-from openenv_gym.bridge.codecs import MISSING, Codec, Refusal
+from openenv_gym.bridge.codecs.base import MISSING, Codec, Refusal, shown
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class ObjectCodec(Codec):
         ignored: Keys that are not unknown, but no part of the value either.
     """
 
+    space: spaces.Dict
+
     def __init__(
         self,
         fields: Sequence[Field],
@@ -66,19 +68,19 @@ class ObjectCodec(Codec):
     def decode(self, payload: Any) -> Any:
         """Reads an object, without the keys that the schema does not have."""
         if not isinstance(payload, dict):
-            raise Refusal(f"{payload!r:.80} is no object")
+            raise Refusal(f"{shown(payload)} is no object")
         if self._is_closed and not self._names.issuperset(payload):
             raise Refusal(f"it has unknown keys {sorted(set(payload) - self._names)}")
         value: dict[str, Any] = {}
         for field in self._fields:
             if field.codec is not None:
                 self._put(value, field, self._read(field, payload))
-        return {key: value[key] for key in self.space.spaces}  # type: ignore[attr-defined]
+        return {key: value[key] for key in self.space.spaces}
 
     def encode(self, value: Any) -> Any:
         """Writes an object."""
         if not isinstance(value, dict):
-            raise Refusal(f"{value!r:.80} is no dict")
+            raise Refusal(f"{shown(value)} is no dict")
         payload: dict[str, Any] = {}
         for field in self._fields:
             written = field.filler if field.codec is None else self._write(field, field.codec, value)
@@ -126,7 +128,7 @@ class FieldCodec(Codec):
     def decode(self, payload: Any) -> Any:
         """Reads the one field."""
         if not isinstance(payload, dict):
-            raise Refusal(f"{payload!r:.80} is no object")
+            raise Refusal(f"{shown(payload)} is no object")
         try:
             if self._name not in payload:
                 raise Refusal("it is missing")
@@ -151,11 +153,11 @@ class EmptyCodec(Codec):
     def decode(self, payload: Any) -> Any:
         """Reads nothing."""
         if not isinstance(payload, dict):
-            raise Refusal(f"{payload!r:.80} is no object")
+            raise Refusal(f"{shown(payload)} is no object")
         return np.int64(0)
 
     def encode(self, value: Any) -> Any:
         """Writes the empty object."""
         if value not in self.space and np.size(value) != 1:
-            raise Refusal(f"{value!r:.80} is outside {self.space}")
+            raise Refusal(f"{shown(value)} is outside {self.space}")
         return {}

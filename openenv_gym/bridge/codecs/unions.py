@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from gymnasium import Space, spaces
 
-from openenv_gym.bridge.codecs import MISSING, Codec, Refusal, blank
-from openenv_gym.bridge.composite_spaces import Choice
+from openenv_gym.bridge.codecs.base import MISSING, Codec, Refusal, blank, shown
+from openenv_gym.bridge.codecs.leaves import BoolCodec
+from openenv_gym.bridge.spaces.containers import Choice
+
+_PRESENT = BoolCodec()
 
 
 class OptionalCodec(Codec):
@@ -42,6 +45,7 @@ class OptionalCodec(Codec):
 class FlatOptionalCodec(Codec):
     """A value that may be null or not there, as a Dict of ``value`` and ``present``."""
 
+    space: spaces.Dict
     may_be_missing = True
 
     def __init__(self, codec: Codec, *, is_absent: bool = False) -> None:
@@ -62,12 +66,12 @@ class FlatOptionalCodec(Codec):
         inner = self._codec.decode(payload) if present else blank(self._codec.space)
         spread = {"value": inner} if self._keys is None else {f"value.{key}": inner[key] for key in self._keys}
         spread["present"] = np.int64(present)
-        return {key: spread[key] for key in self.space.spaces}  # type: ignore[attr-defined]
+        return {key: spread[key] for key in self.space.spaces}
 
     def encode(self, value: Any) -> Any:
         """Writes the value, or nothing where ``present`` is 0."""
         try:
-            if not int(np.reshape(value["present"], ())):
+            if not _PRESENT.encode(value["present"]):
                 return self._nothing
             if self._keys is None:
                 return self._codec.encode(value["value"])
@@ -92,7 +96,7 @@ class UnionCodec(Codec):
                 return (np.int64(index), self._codecs[index].decode(payload))
             except Refusal as refusal:
                 reasons.append(refusal.reason)
-        raise Refusal(f"{payload!r:.80} has none of the forms ({'; '.join(reasons)})")
+        raise Refusal(f"{shown(payload)} has none of the forms ({'; '.join(reasons)})")
 
     def encode(self, value: Any) -> Any:
         """Writes the chosen form."""
@@ -100,10 +104,28 @@ class UnionCodec(Codec):
         return self._codecs[branch].encode(inner)
 
 
+class TaggedCodec(Codec):
+    """A declared OneOf: a list of the branch's index and its value, since several branches may look alike."""
+
+    def __init__(self, space: spaces.OneOf[Any], codecs: Sequence[Codec]) -> None:
+        self._codecs = tuple(codecs)
+        self.space = space
+
+    def decode(self, payload: Any) -> Any:
+        """Reads the pair."""
+        index, value = _branch(payload, len(self._codecs))
+        return (np.int64(index), self._codecs[index].decode(value))
+
+    def encode(self, value: Any) -> Any:
+        """Writes the pair."""
+        index, inner = _branch(value, len(self._codecs))
+        return [index, self._codecs[index].encode(inner)]
+
+
 def _branch(value: Any, count: int) -> tuple[int, Any]:
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise Refusal(f"{value!r:.80} is no pair of a form's index and its value")
+        raise Refusal(f"{shown(value)} is no pair of a form's index and its value")
     index = value[0]
-    if not isinstance(index, int | np.integer) or not 0 <= index < count:
-        raise Refusal(f"{index!r:.80} is no index of {count} forms")
+    if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < count:
+        raise Refusal(f"{shown(index)} is no index of {count} forms")
     return int(index), value[1]

@@ -1,6 +1,6 @@
 """One session of a vector environment, as the event loop sees it.
 
-A lane writes a request when its batch starts and tells the batch what came of it. Everything here but the
+A lane writes a request when its round starts and tells the round what came of it. Everything here but the
 constructor runs on the event loop, and nothing waits: no task, future or coroutine for a lane and step.
 """
 
@@ -13,16 +13,16 @@ from openenv_gym_protocol.client_session import ClientSession, SessionState
 from openenv_gym_protocol.errors import ConnectionLost, OpenEnvGymError
 from openenv_gym_protocol.messages import CloseRequest, Reply, Request, ResetRequest
 
-from openenv_gym.bridge.source import Server
+from openenv_gym.bridge.servers import Server
 from openenv_gym.transports.address import websocket_url
 from openenv_gym.transports.base import Connection, Connector
 
 
-class Batch(Protocol):
-    """Who waits for the lane's reply."""
+class Waiter(Protocol):
+    """Who waits for the replies of some lanes."""
 
     def settle(self, position: int, outcome: Reply | OpenEnvGymError) -> None:
-        """Takes what came of the request at a position of the batch."""
+        """Takes what came of the request at a position among them."""
 
 
 class Lane:
@@ -41,7 +41,7 @@ class Lane:
         self._session = ClientSession()
         self._connection: Connection | None = None
         self._listener: _Link | None = None
-        self._batch: Batch | None = None
+        self._waiter: Waiter | None = None
         self._position = 0
         self._was_reset = False
 
@@ -86,9 +86,9 @@ class Lane:
             raise self._session.cause or ConnectionLost("The server closed the connection at once.")
         self._connection = connection
 
-    def begin(self, request: Request, batch: Batch, position: int) -> None:
-        """Writes a request; the batch hears of its reply."""
-        self._batch, self._position = batch, position
+    def begin(self, request: Request, waiter: Waiter, position: int) -> None:
+        """Writes a request; the waiter hears of its reply."""
+        self._waiter, self._position = waiter, position
         try:
             frame = self._session.request(request)
         except OpenEnvGymError as error:
@@ -153,9 +153,9 @@ class Lane:
         return self._listener is link
 
     def _settle(self, outcome: Reply | OpenEnvGymError) -> None:
-        batch, self._batch = self._batch, None
-        if batch is not None:
-            batch.settle(self._position, outcome)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.settle(self._position, outcome)
 
     def _drop(self) -> None:
         """Poisons the connection: whatever still comes from it reaches nobody."""

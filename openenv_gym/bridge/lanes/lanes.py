@@ -1,24 +1,34 @@
-"""All lanes of an environment: connected when they must be, asked in batches, closed together."""
+"""All lanes of an environment: connected when they must be, asked in rounds, closed together."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from openenv_gym_protocol.errors import ConnectError, OpenEnvGymError, SessionLost
-from openenv_gym_protocol.messages import Reply, Request, ResetRequest
+from openenv_gym_protocol.errors import (
+    HOW_TO_READ_THE_LOG,
+    ConnectError,
+    FactoryError,
+    OpenEnvGymError,
+    SessionLost,
+    copied,
+)
 
-from openenv_gym.bridge.lane import Lane
-from openenv_gym.bridge.round import Outcome, Round
-from openenv_gym.bridge.source import Server, Source
+from openenv_gym.bridge.lanes.answers import Answer, Ask, Inbox
+from openenv_gym.bridge.lanes.connecting import Connecting
+from openenv_gym.bridge.lanes.group import AnyLane, Episodes, LaneGroup
+from openenv_gym.bridge.lanes.lane import Lane
+from openenv_gym.bridge.lanes.round import Round
+from openenv_gym.bridge.lanes.standard import StandardGroup
+from openenv_gym.bridge.lanes.vector import VectorLane
+from openenv_gym.bridge.servers import Servers
+from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.base import Connector
 from openenv_gym.transports.io_thread import io_thread
 from openenv_gym.transports.timeouts import Timeouts
 from openenv_gym.transports.websocket import open_websocket
-
-CONNECTS_AT_ONCE = 32
-"""Connections that are opened at the same time: servers queue more than that poorly."""
 
 CLOSE_SECONDS = 2.0
 """How long closing may take."""
@@ -31,100 +41,155 @@ class Lanes:
 
     Args:
         count: How many.
-        source: Where their servers come from.
+        servers: Where their servers come from.
         timeouts: For each phase.
+        episodes: How they begin and end their episodes.
+        wire: The wire to speak; None to take the vector wire where it is offered.
         connector: Opens connections.
     """
 
-    def __init__(self, count: int, source: Source, timeouts: Timeouts, connector: Connector = open_websocket) -> None:
-        self.source = source
-        self._timeouts = timeouts
-        self._connector = connector
-        self._lanes = [Lane(index) for index in range(count)]
+    def __init__(
+        self,
+        count: int,
+        servers: Servers,
+        timeouts: Timeouts,
+        episodes: Episodes,
+        *,
+        wire: Wire | None = None,
+        connector: Connector = open_websocket,
+    ) -> None:
+        self.servers = servers
+        self.inbox = Inbox()
+        self._rounds: list[Round] = []
+        self._lanes: dict[int, AnyLane] = {index: Lane(index) for index in range(count)}
+        self._standard = StandardGroup(self._lanes, episodes)
+        self._connecting = Connecting(episodes, timeouts, connector, wire)
         self._pid = os.getpid()
 
     def __len__(self) -> int:
         return len(self._lanes)
 
-    def __getitem__(self, index: int) -> Lane:
+    def __getitem__(self, index: int) -> AnyLane:
         return self._lanes[index]
 
-    def enter_process(self) -> None:
-        """After a fork, leaves the sessions to the process that opened them."""
-        if self._pid == os.getpid():
-            return
-        self._pid = os.getpid()
-        lanes, self._lanes = self._lanes, [Lane(lane.index) for lane in self._lanes]
-        for old, new in zip(lanes, self._lanes, strict=True):
-            if not old.is_unused:
-                new.lose(SessionLost("The session belongs to the process that was forked."))
-
-    def exchange(self, requests: Mapping[int, Request]) -> dict[int, Outcome]:
-        """Asks some lanes at once and waits until each is settled.
-
-        Lanes that are to be reset and have no connection get one first.
-
-        Args:
-            requests: A request for each of some lanes, by their indices.
+    def enter_process(self) -> bool:
+        """After a fork, leaves the sessions to the process that opened them.
 
         Returns:
-            The reply or the error of each lane; errors name lane, server and session.
+            Whether there was one since the last call.
         """
-        outcomes: dict[int, Outcome] = {}
-        unconnected = [
-            index
-            for index, request in requests.items()
-            if isinstance(request, ResetRequest) and self._lanes[index].needs_connection
-        ]
-        if unconnected:
-            outcomes.update(self._connect(unconnected))
-        asked = [index for index in requests if index not in outcomes]
-        batch = Round([(self._lanes[index], requests[index]) for index in asked], self._timeout(requests))
-        outcomes.update(zip(asked, batch.run(io_thread()), strict=True))
-        for index, outcome in outcomes.items():
-            if isinstance(outcome, OpenEnvGymError):
-                self.name(outcome, index)
-        return outcomes
+        if self._pid == os.getpid():
+            return False
+        self._pid = os.getpid()
+        self.inbox = Inbox()
+        self._rounds.clear()
+        self._connecting.groups.clear()
+        for index, old in list(self._lanes.items()):
+            new = self._lanes[index] = Lane(index)
+            if not old.is_unused:
+                new.lose(SessionLost("The session belongs to the process that was forked."))
+        return True
+
+    def group_of(self, index: int) -> LaneGroup:
+        """How a lane is asked and read."""
+        lane = self._lanes[index]
+        return lane.group if isinstance(lane, VectorLane) else self._standard
+
+    def grouped(self, indices: Iterable[int]) -> list[tuple[LaneGroup, list[int]]]:
+        """Lanes with how they are asked, by groups."""
+        groups: dict[int, tuple[LaneGroup, list[int]]] = {}
+        for index in indices:
+            group = self.group_of(index)
+            groups.setdefault(id(group), (group, []))[1].append(index)
+        return list(groups.values())
+
+    def connect(self, indices: Sequence[int]) -> dict[int, OpenEnvGymError]:
+        """Connects those of some lanes that have no session.
+
+        Returns:
+            Why lanes could not be connected; the errors name them.
+        """
+        missing = [index for index in indices if self._lanes[index].needs_connection]
+        failures = self._connect(missing) if missing else {}
+        unreachable = [index for index, error in failures.items() if isinstance(error, ConnectError)]
+        # A server of ours that died since is started anew, once; sessions are lost by then and known to be.
+        if unreachable and all([self.servers.replace(index) for index in unreachable]):
+            retried = self._connect(unreachable)
+            failures = {index: error for index, error in failures.items() if index not in unreachable} | retried
+        for index, error in failures.items():
+            self.name(error, index)
+        return failures
+
+    def start(self, asks: Sequence[Ask], timeout: float | None) -> None:
+        """Sends requests with one deadline; their answers come to the inbox."""
+        if asks:
+            started = Round(asks, timeout, self.inbox)
+            self._rounds = [each for each in self._rounds if not each.is_settled]
+            self._rounds.append(started)
+            try:
+                started.start(io_thread())
+            except BaseException:
+                self.give_up("The call was interrupted before the reply came.")
+                raise
+
+    def wait(self, count: int, timeout: float | None = None) -> bool:
+        """Waits until so many lanes have settled; see ``Inbox.wait``. An interrupt gives up all that is open."""
+        try:
+            return self.inbox.wait(count, timeout)
+        except BaseException:  # KeyboardInterrupt: replies that come later must reach nobody
+            self.give_up("The call was interrupted before the reply came.")
+            raise
+
+    def take(self) -> list[Answer]:
+        """What has settled; the errors name their lanes."""
+        answers = self.inbox.take()
+        for answer in answers:
+            for index, error in answer.errors.items():
+                self.name(error, index)
+        return answers
+
+    def ask(self, asks: Sequence[Ask], timeout: float | None) -> list[Answer]:
+        """Sends requests and waits until all of them are settled. Nothing else may be under way."""
+        self.start(asks, timeout)
+        self.wait(sum(len(ask.lanes) for ask in asks))
+        return self.take()
+
+    def give_up(self, reason: str) -> None:
+        """Gives up everything that is under way: those lanes are lost, and nothing of it is read."""
+        for each in self._rounds:
+            if not each.is_settled:
+                each.give_up(io_thread(), reason)
+        self._rounds.clear()
+        self.inbox.take()
+
+    def replace(self, index: int) -> None:
+        """Gives a lane to another server: its session there begins with the next reset."""
+        self.servers.move(index)
+        if not self._lanes[index].needs_connection:
+            io_thread().run(_let_go(self._lanes[index]))
 
     def close(self) -> None:
         """Ends the sessions and the use of the servers, within a bound. Never raises. Idempotent."""
         try:
             if self._pid == os.getpid():
-                io_thread().run(_close(self._lanes))
+                io_thread().run(_close(self._closing()))
         except RuntimeError:
             pass  # the loop is gone already: the interpreter is ending, and the sockets with it
         finally:
-            self.source.release()
+            self.servers.release()
 
     def discard(self) -> None:
         """Does the same without waiting: for finalizers, which may run on any thread and in forked children."""
         if self._pid != os.getpid():
             return
-        work = _close(self._lanes)
-        try:
-            asyncio.run_coroutine_threadsafe(work, io_thread().loop)
-        except RuntimeError:
-            work.close()  # the interpreter is ending
-        self.source.release()
-
-    def _connect(self, indices: Sequence[int]) -> dict[int, OpenEnvGymError]:
-        failures = self._connect_once(indices)
-        unreachable = [index for index, error in failures.items() if isinstance(error, ConnectError)]
-        # A server of ours that died since is started anew, once; sessions are lost by then and known to be.
-        if unreachable and all([self.source.replace(index) for index in unreachable]):
-            retried = self._connect_once(unreachable)
-            failures = {index: error for index, error in failures.items() if index not in unreachable} | retried
-        return failures
-
-    def _connect_once(self, indices: Sequence[int]) -> dict[int, OpenEnvGymError]:
-        servers = self.source.servers(indices)
-        pairs = [(self._lanes[index], server) for index, server in zip(indices, servers, strict=True)]
-        failures = io_thread().run(_connect_all(pairs, self._connector))
-        return {index: error for index, error in zip(indices, failures, strict=True) if error is not None}
-
-    def _timeout(self, requests: Mapping[int, Request]) -> float | None:
-        phases: set[float | None] = {getattr(self._timeouts, request.type) for request in requests.values()}
-        return None if None in phases else max((phase for phase in phases if phase is not None), default=None)
+        # Lanes that were never connected have nothing to close, and a finalizer must not start the I/O thread for it.
+        if not all(lane.is_unused for lane in self._lanes.values()):
+            work = _close(self._closing())
+            try:
+                asyncio.run_coroutine_threadsafe(work, io_thread().loop)
+            except RuntimeError:
+                work.close()  # the interpreter is ending
+        self.servers.release()
 
     def name(self, error: OpenEnvGymError, index: int) -> None:
         """Makes an error name the lane, server and session that it happened to."""
@@ -137,37 +202,37 @@ class Lanes:
         if len(self._lanes) > 1:
             error.lane = lane.index
             place = f"lane {lane.index}, {place}"
-        error.args = (f"{error.message} [{place}]",)
+        refers = isinstance(error, FactoryError) or "log says" in error.message
+        hint = f" {HOW_TO_READ_THE_LOG}" if refers and HOW_TO_READ_THE_LOG not in error.message else ""
+        error.args = (f"{error.message}{hint} [{place}]",)
+
+    def _connect(self, indices: Sequence[int]) -> dict[int, OpenEnvGymError]:
+        try:
+            servers = dict(zip(indices, self.servers.of(indices), strict=True))
+        except OpenEnvGymError as error:
+            return {index: copied(error) for index in indices}
+        return io_thread().run(self._connecting.connect(self._lanes, servers))
+
+    def _closing(self) -> list[_Closing]:
+        standard = [lane for lane in self._lanes.values() if isinstance(lane, Lane)]
+        return [*standard, *(group.link for group in self._connecting.groups)]
 
 
-def reply_of(outcome: Outcome) -> Reply:
-    """The reply.
-
-    Raises:
-        OpenEnvGymError: The error, when that is the outcome.
-    """
-    if isinstance(outcome, OpenEnvGymError):
-        raise outcome
-    return outcome
+class _Closing(Protocol):
+    async def close(self) -> None:
+        """Ends it."""
 
 
-async def _connect_all(pairs: Sequence[tuple[Lane, Server]], connector: Connector) -> list[OpenEnvGymError | None]:
-    slots = asyncio.Semaphore(CONNECTS_AT_ONCE)
-
-    async def connect(lane: Lane, server: Server) -> OpenEnvGymError | None:
-        async with slots:
-            try:
-                await lane.connect(server, connector)
-            except OpenEnvGymError as error:
-                return error
-        return None
-
-    return await asyncio.gather(*(connect(lane, server) for lane, server in pairs))
+async def _let_go(lane: AnyLane) -> None:
+    if isinstance(lane, VectorLane):
+        lane.let_go()
+    elif isinstance(lane, Lane):
+        lane.abandon(SessionLost("The session was given up for one at another server."))
 
 
-async def _close(lanes: Sequence[Lane]) -> None:
-    closing = [asyncio.ensure_future(lane.close()) for lane in lanes]
-    if closing:
-        _, late = await asyncio.wait(closing, timeout=CLOSE_SECONDS)
+async def _close(closing: Sequence[_Closing]) -> None:
+    tasks = [asyncio.ensure_future(each.close()) for each in closing]
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
         for task in late:
             task.cancel()

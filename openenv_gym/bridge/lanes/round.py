@@ -1,91 +1,86 @@
-"""One request for each of some lanes, handed to the event loop at once and awaited together."""
+"""Requests to some lanes, handed to the event loop at once and given up together."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from openenv_gym_protocol.errors import OpenEnvGymError, ReplyTimeout, SessionLost
-from openenv_gym_protocol.messages import Reply, Request
 
-from openenv_gym.bridge.lane import Lane
+from openenv_gym.bridge.lanes.answers import Answer, Ask, Inbox
 from openenv_gym.transports.io_thread import IoThread
-
-Outcome: TypeAlias = Reply | OpenEnvGymError
-"""What came of a request."""
 
 _GIVING_UP_SECONDS = 1.0
 """How long an interrupted call waits until its lanes are known to be lost; the loop needs microseconds."""
 
 
 class Round:
-    """A batch of requests with one deadline.
+    """Requests to some lanes with one deadline.
 
     The calling thread and the event loop meet twice in it, however many lanes there are: when it starts and when
-    the last lane is settled.
+    the inbox holds as many answers as are waited for.
 
     Args:
-        requests: Pairs of a lane and its request.
+        asks: What is asked. Everything in it settles into the inbox.
         timeout: Seconds until the last reply must be there; None to wait for ever.
+        inbox: Where the answers go.
+
+    Attributes:
+        count: How many lanes are asked.
     """
 
-    def __init__(self, requests: Sequence[tuple[Lane, Request]], timeout: float | None) -> None:
-        self._requests = requests
+    def __init__(self, asks: Sequence[Ask], timeout: float | None, inbox: Inbox) -> None:
+        self.count = sum(len(ask.lanes) for ask in asks)
+        self._asks = asks
         self._timeout = timeout
-        self._outcomes: list[Outcome | None] = [None] * len(requests)
-        self._open = len(requests)
+        self._inbox = inbox
+        self._open = self.count
         self._timer: asyncio.TimerHandle | None = None
-        self._done = threading.Lock()
-        self._done.acquire()
 
-    def run(self, io: IoThread) -> list[Outcome]:
-        """Sends the requests and waits until every lane is settled.
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to wait for."""
+        return self._open == 0
 
-        Returns:
-            The outcome of each request, in their order.
-        """
-        if not self._requests:
-            return []
-        io.loop.call_soon_threadsafe(self._start, io.loop)
-        try:
-            self._done.acquire()
-        except BaseException:  # KeyboardInterrupt: replies that come later must reach nobody
-            given_up = threading.Event()
-            io.loop.call_soon_threadsafe(self._give_up, given_up)
-            given_up.wait(_GIVING_UP_SECONDS)
-            raise
-        return [outcome for outcome in self._outcomes if outcome is not None]
+    def start(self, io: IoThread) -> None:
+        """Has the requests sent."""
+        io.loop.call_soon_threadsafe(self._begin, io.loop)
 
-    def settle(self, position: int, outcome: Outcome) -> None:
-        """Takes what came of one request."""
-        self._outcomes[position] = outcome
-        self._open -= 1
-        if self._open == 0:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._done.release()
+    def give_up(self, io: IoThread, reason: str) -> None:
+        """Gives up the lanes that have not answered, from the caller's thread, and waits until that is done."""
+        given_up = threading.Event()
 
-    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        def end() -> None:
+            self._abandon(lambda _: SessionLost(reason))
+            given_up.set()
+
+        io.loop.call_soon_threadsafe(end)
+        given_up.wait(_GIVING_UP_SECONDS)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._timeout is not None:
             self._timer = loop.call_later(self._timeout, self._expire)
-        for position, (lane, request) in enumerate(self._requests):
-            lane.begin(request, self, position)
+        for ask in self._asks:
+            ask.begin(self._settle)
+
+    def _settle(self, answer: Answer) -> None:
+        self._open -= answer.count
+        if self._open == 0 and self._timer is not None:
+            self._timer.cancel()
+        self._inbox.put(answer)
 
     def _expire(self) -> None:
         self._timer = None
-        for position, (lane, request) in enumerate(self._requests):
-            if self._outcomes[position] is None:
-                lane.abandon(
-                    ReplyTimeout(
-                        f"No reply to {request.type}() within {self._timeout:g} s. The session is given up: call "
-                        f"reset(), and raise timeouts={{'{request.type}': ...}} if the environment needs longer."
-                    )
-                )
+        self._abandon(self._late)
 
-    def _give_up(self, given_up: threading.Event) -> None:
-        for position, (lane, _) in enumerate(self._requests):
-            if self._outcomes[position] is None:
-                lane.abandon(SessionLost("The call was interrupted before the reply came."))
-        given_up.set()
+    def _abandon(self, error_of: Callable[[str], OpenEnvGymError]) -> None:
+        for ask in self._asks:
+            ask.abandon(partial(error_of, ask.call))
+
+    def _late(self, call: str) -> OpenEnvGymError:
+        return ReplyTimeout(
+            f"No reply to {call}() within {self._timeout:g} s. The session is given up: call reset(), and raise "
+            f"timeouts={{'{call}': ...}} if the environment needs longer."
+        )

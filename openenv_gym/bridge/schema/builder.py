@@ -11,24 +11,21 @@ import numpy as np
 from gymnasium import spaces
 from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
+from openenv_gym_protocol.json_schema import SPACE_HINT, Definitions, Schema, element_schemas, fixed_length
 
-from openenv_gym.bridge.array_codecs import ArrayCodec
-from openenv_gym.bridge.codecs import MISSING, BoolCodec, Codec, EnumCodec, RangeCodec
-from openenv_gym.bridge.exact import exact_codec
-from openenv_gym.bridge.list_codecs import SetCodec
-from openenv_gym.bridge.object_codecs import EmptyCodec, Field, FieldCodec, ObjectCodec
-from openenv_gym.bridge.schema import (
+from openenv_gym.bridge.codecs.arrays import ArrayCodec
+from openenv_gym.bridge.codecs.base import MISSING, Codec
+from openenv_gym.bridge.codecs.leaves import BoolCodec, EnumCodec, RangeCodec
+from openenv_gym.bridge.codecs.lists import SetCodec
+from openenv_gym.bridge.codecs.objects import EmptyCodec, Field, FieldCodec, ObjectCodec
+from openenv_gym.bridge.schema.exact import exact_codec
+from openenv_gym.bridge.schema.json_schema import (
     MAX_ELEMENTS,
-    SPACE_HINT,
-    Definitions,
     Numeric,
-    Schema,
     branches,
-    element_schemas,
-    fixed_length,
     numeric,
 )
-from openenv_gym.bridge.text_spaces import DEFAULT_MAX_LENGTH, DrawJson, JsonText, UnicodeText, draw_json, draw_object
+from openenv_gym.bridge.spaces.text import DEFAULT_MAX_LENGTH, DrawJson, JsonText, UnicodeText, draw_object
 
 SMALL_RANGE = 1024
 """Integers of at most so many values become a Discrete."""
@@ -38,6 +35,8 @@ class Builder(ABC):
     """Builds a tree of codecs. A codec of None means that the view leaves the part out."""
 
     is_flat: ClassVar[bool]
+    sends = False
+    """Whether payloads are sent rather than received: an action must be played as it was given."""
 
     def root(self, schema: Schema, definitions: Definitions, reserved: frozenset[str] = frozenset()) -> Codec:
         """The codec of a whole model.
@@ -96,7 +95,7 @@ class Builder(ABC):
         except ConfigurationError as error:
             raise definitions.unsupported(str(error)) from error
         plain = {key: value for key, value in schema.items() if key != SPACE_HINT}
-        return exact_codec(space, plain, definitions, flat=self.is_flat)
+        return exact_codec(space, plain, definitions, flat=self.is_flat, sends=self.sends)
 
     def _number(self, schema: Schema, definitions: Definitions) -> Codec:
         found = numeric(schema, definitions)
@@ -111,19 +110,19 @@ class Builder(ABC):
                 raise definitions.unsupported("'multipleOf' of a wide range is not supported")
         return self._box(found)
 
-    def _box(self, found: Numeric) -> ArrayCodec:
+    def _box(self, found: Numeric, *, dtype: Any = None) -> ArrayCodec:
         shape = found.low.shape or (1,)
         low, high = (np.broadcast_to(edge, shape) for edge in (found.low, found.high))
         space: spaces.Space[Any]
         if found.kind == "boolean":
             space = spaces.MultiBinary(shape[0] if len(shape) == 1 else list(shape))
         else:
-            dtype = self._dtype(found.kind)
+            dtype = self._dtype(found) if dtype is None else dtype
             space = spaces.Box(_inward(low, dtype, np.inf), _inward(high, dtype, -np.inf), shape, dtype)
         return ArrayCodec(space, low, high, found.kind, is_scalar=found.is_scalar)
 
-    def _dtype(self, kind: str) -> Any:
-        return np.int64 if kind == "integer" else np.float32
+    def _dtype(self, found: Numeric) -> Any:
+        return np.int64 if found.kind == "integer" else np.float32
 
     def _array(self, schema: Schema, definitions: Definitions) -> Codec | None:
         found = numeric(schema, definitions)
@@ -136,7 +135,7 @@ class Builder(ABC):
             places = enumerate(element_schemas(schema, length))
             return self.tuple_part([self.codec(place, definitions.at(str(i))) for i, place in places])
         if "prefixItems" in schema or schema.get("items", True) is True or schema["items"] == {}:
-            return self.json_part(JsonText(draw=_draw_list), list)
+            return self.json_part(JsonText(form="array"))
         legal = _legal_set(schema, definitions)
         return legal if legal is not None else self.list_part(schema, definitions)
 
@@ -165,7 +164,7 @@ class Builder(ABC):
             inner = self.faithful().codec(values, definitions.at("*"))
             assert inner is not None  # the faithful view leaves nothing out
             draw = partial(draw_object, draw_value=inner.draw)
-        return self.json_part(JsonText(draw=draw), dict)
+        return self.json_part(JsonText(form="object", draw=draw))
 
     def _field(self, name: str, schema: Any, definitions: Definitions, *, is_required: bool) -> Field:
         codec = self.codec(schema, definitions)
@@ -182,7 +181,7 @@ class Builder(ABC):
         """Free text."""
 
     @abstractmethod
-    def json_part(self, space: JsonText, form: type | None = None) -> Codec | None:
+    def json_part(self, space: JsonText) -> Codec | None:
         """Free JSON."""
 
     @abstractmethod
@@ -223,10 +222,6 @@ def _legal_set(schema: Schema, definitions: Definitions) -> Codec | None:
         return None
     count = int(items.high) - int(items.low) + 1
     return SetCodec(int(items.low), count) if count <= SMALL_RANGE else None
-
-
-def _draw_list(rng: np.random.Generator) -> Any:
-    return [draw_json(rng, 1) for _ in range(int(rng.integers(0, 4)))]
 
 
 def _inward(bound: Any, dtype: Any, towards: float) -> Any:

@@ -1,8 +1,9 @@
 """From JSON Schema, as pydantic 2 writes it, to spaces and their codecs.
 
 Two views of the same model. ``"faithful"`` keeps everything: text, sequences, unions. ``"flat"`` is for numeric
-trainers: one Dict level at most, numbers in float32, text and free JSON left out; unions and lists of objects,
-which have no numeric form, become JSON text. Without a choice, a model whose every leaf is numeric is flat.
+trainers: one Dict level at most, numbers in float32 as far as that changes none (``exact.flat_dtype``), text and
+free JSON left out; unions and lists of objects, which have no numeric form, become JSON text. Without a choice, a
+model whose every leaf is numeric is flat.
 """
 
 from __future__ import annotations
@@ -10,22 +11,13 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from openenv_gym_protocol.errors import UnsupportedSchema
+from openenv_gym_protocol.json_schema import Definitions, Schema, combined
+from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
 
-from openenv_gym.bridge.codecs import Codec
-from openenv_gym.bridge.schema import (
-    Definitions,
-    Schema,
-    combined,
-)
-from openenv_gym.bridge.views import Faithful, Flat
+from openenv_gym.bridge.codecs.base import Codec
+from openenv_gym.bridge.schema.views import Faithful, Flat
 
 View: TypeAlias = Literal["flat", "faithful"]
-
-ACTION_KEYS = frozenset({"metadata"})
-"""Keys of every action that are no part of its space."""
-
-OBSERVATION_KEYS = frozenset({"metadata", "done", "reward"})
-"""Keys of every observation that are no part of its space."""
 
 
 def action_codec(schema: Schema, view: View | None = None) -> Codec:
@@ -53,12 +45,6 @@ def observation_codec(schema: Schema, reset_schema: Schema | None = None, view: 
         UnsupportedSchema: No space can be derived; the message names the field.
     """
     return _derived(combined(schema, reset_schema), OBSERVATION_KEYS, "observation", view, sends=False)
-
-
-def field_names(schema: Schema, reserved: frozenset[str]) -> list[str]:
-    """The names of an object schema's own fields, in order."""
-    resolved, _ = Definitions.of(schema).resolve(schema)
-    return [name for name in resolved.get("properties", {}) if name not in reserved]
 
 
 def _derived(schema: Schema, reserved: frozenset[str], name: str, view: View | None, *, sends: bool) -> Codec:

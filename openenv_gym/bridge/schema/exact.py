@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
-from gymnasium.vector.utils import concatenate, create_empty_array, iterate
-from openenv_gym_protocol.errors import SchemaMismatch
+from numpy.typing import NDArray
+from openenv_gym_protocol.json_schema import Definitions, Schema, default_of, element_schemas, fixed_length
+from openenv_gym_protocol.root_field import root_field
 
-from openenv_gym.bridge.array_codecs import ArrayCodec, PixelCodec
-from openenv_gym.bridge.codecs import MISSING, Codec, EnumCodec, JsonCodec, RangeCodec, Refusal, TextCodec
-from openenv_gym.bridge.list_codecs import FlatTupleCodec, SequenceCodec, SetCodec, TupleCodec
-from openenv_gym.bridge.object_codecs import Field, FieldCodec, ObjectCodec
-from openenv_gym.bridge.schema import ABSENT, Definitions, Schema, element_schemas, fixed_length
-from openenv_gym.bridge.text_spaces import JsonText
+from openenv_gym.bridge.codecs.arrays import ArrayCodec, PixelCodec
+from openenv_gym.bridge.codecs.base import MISSING, Codec
+from openenv_gym.bridge.codecs.leaves import EnumCodec, JsonCodec, RangeCodec, TextCodec
+from openenv_gym.bridge.codecs.lists import FlatTupleCodec, SequenceCodec, SetCodec, StackedCodec, TupleCodec
+from openenv_gym.bridge.codecs.objects import Field, FieldCodec, ObjectCodec
+from openenv_gym.bridge.codecs.unions import TaggedCodec
+from openenv_gym.bridge.spaces.text import JsonText
 
 
 def exact_codec(
-    space: Space[Any], schema: Any = None, definitions: Definitions | None = None, *, flat: bool = False
+    space: Space[Any],
+    schema: Any = None,
+    definitions: Definitions | None = None,
+    *,
+    flat: bool = False,
+    sends: bool = False,
 ) -> Codec | None:
     """The codec of a declared space.
 
@@ -29,6 +35,7 @@ def exact_codec(
             what an enumeration's values are.
         definitions: What the schema refers to.
         flat: Whether the view for numeric trainers is asked for.
+        sends: Whether it is the space of an action, whose integers stay integers in every view.
 
     Returns:
         The codec, or None for a part that the flat view leaves out.
@@ -40,14 +47,15 @@ def exact_codec(
     resolved: Schema = {}
     if schema is not None:
         resolved, known = known.resolve(schema)
-    return _Exact(known, flat=flat).codec(space, resolved)
+    return _Exact(known, flat=flat, sends=sends).codec(space, resolved)
 
 
-def exact_root(space: Space[Any], schema: Schema, reserved: frozenset[str], *, flat: bool = False) -> Codec:
+def exact_root(
+    space: Space[Any], schema: Schema, reserved: frozenset[str], *, flat: bool = False, sends: bool = False
+) -> Codec:
     """The codec of a whole action or observation whose space is declared.
 
-    A Dict whose keys are the model's fields is the model; any other space is that of the model's one field, or of
-    the one that is required.
+    Which field the space is about is the rule of ``openenv_gym_protocol.root_field``, which servers follow too.
 
     Raises:
         SchemaMismatch: The space fits no field of the schema.
@@ -55,15 +63,35 @@ def exact_root(space: Space[Any], schema: Schema, reserved: frozenset[str], *, f
     """
     definitions = Definitions.of(schema)
     resolved, definitions = definitions.resolve(schema)
-    properties = {name: part for name, part in resolved.get("properties", {}).items() if name not in reserved}
-    if isinstance(space, spaces.Dict) and (properties.keys() >= space.spaces.keys() or not properties):
-        return _kept(exact_codec(space, resolved, definitions, flat=flat), definitions)
-    required = [name for name in resolved.get("required", ()) if name in properties]
-    names = list(properties) if len(properties) == 1 else required
-    if len(names) != 1:
-        raise SchemaMismatch(f"The declared space {space} belongs to none of the fields {sorted(properties)}.")
-    codec = exact_codec(space, properties[names[0]], definitions.at(names[0]), flat=flat)
-    return FieldCodec(names[0], _kept(codec, definitions))
+    name = root_field(space.spaces if isinstance(space, spaces.Dict) else None, resolved, reserved)
+    if name is None:
+        return _kept(exact_codec(space, resolved, definitions, flat=flat, sends=sends), definitions)
+    codec = exact_codec(space, resolved["properties"][name], definitions.at(name), flat=flat, sends=sends)
+    return FieldCodec(name, _kept(codec, definitions))
+
+
+def flat_dtype(dtype: Any, low: NDArray[Any], high: NDArray[Any], *, sends: bool) -> Any:
+    """The dtype that numbers have in the flat view.
+
+    Numbers are float32 there, because trainers read whole-numbered Boxes as floats anyway and several refuse them. Not
+    so what a float32 would change: actions keep their integers and booleans, and observed integers get the first of
+    float32 and float64 that holds each of them exactly, else keep their own dtype.
+
+    Args:
+        dtype: The numbers' own.
+        low: The lowest of each element.
+        high: The highest of each element.
+        sends: Whether they are an action's.
+    """
+    kind = np.dtype(dtype).kind
+    if kind not in "iub":
+        return np.float32
+    if sends:
+        return np.dtype(dtype).type
+    largest = max(abs(int(low.min())), abs(int(high.max()))) if low.size else 0
+    if largest <= 2**24:
+        return np.float32
+    return np.float64 if largest <= 2**53 else np.dtype(dtype).type
 
 
 def _kept(codec: Codec | None, definitions: Definitions) -> Codec:
@@ -73,9 +101,10 @@ def _kept(codec: Codec | None, definitions: Definitions) -> Codec:
 
 
 class _Exact:
-    def __init__(self, definitions: Definitions, *, flat: bool) -> None:
+    def __init__(self, definitions: Definitions, *, flat: bool, sends: bool) -> None:
         self._definitions = definitions
         self._flat = flat
+        self._sends = sends
 
     def codec(self, space: Space[Any], schema: Schema) -> Codec | None:
         match space:
@@ -105,7 +134,7 @@ class _Exact:
         raise self._definitions.unsupported(f"{space} has no form as a payload")
 
     def _part(self, space: Space[Any], schema: Any) -> Codec | None:
-        return exact_codec(space, schema, self._definitions, flat=self._flat)
+        return exact_codec(space, schema, self._definitions, flat=self._flat, sends=self._sends)
 
     def _discrete(self, space: spaces.Discrete, schema: Schema) -> Codec:
         kept = spaces.Discrete(int(space.n)) if self._flat else space
@@ -124,7 +153,7 @@ class _Exact:
         low, high = space.low.reshape(shape), space.high.reshape(shape)
         # Pixels stay bytes: trainers know them by their dtype.
         if self._flat and (shape != space.shape or space.dtype not in (np.float32, np.uint8)):
-            dtype = np.uint8 if space.dtype == np.uint8 else np.float32
+            dtype = np.uint8 if space.dtype == np.uint8 else flat_dtype(space.dtype, low, high, sends=self._sends)
             space = spaces.Box(low.astype(dtype), high.astype(dtype), shape, dtype)
         return ArrayCodec(space, low, high, kind, is_scalar=is_scalar)
 
@@ -139,13 +168,13 @@ class _Exact:
     def _text(self, space: spaces.Text, schema: Schema) -> Codec:
         if not isinstance(space, JsonText):
             return TextCodec(space)
-        forms: dict[str, type] = {"object": dict, "array": list}
-        return JsonCodec(space, forms.get(str(schema.get("type"))))
+        kind = schema.get("type")
+        return JsonCodec(space, kind if kind in ("object", "array") else None)
 
     def _dict(self, space: spaces.Dict, schema: Schema) -> Codec | None:
         properties = schema.get("properties", {})
         fields = [
-            Field(name, self._part(part, properties.get(name)), _default(properties.get(name)))
+            Field(name, self._part(part, properties.get(name)), default_of(properties.get(name), MISSING))
             for name, part in space.spaces.items()
         ]
         if fields and all(field.codec is None for field in fields):
@@ -166,71 +195,11 @@ class _Exact:
 
     def _sequence(self, space: spaces.Sequence, schema: Schema) -> Codec:
         item = _kept(self._part(space.feature_space, schema.get("items")), self._definitions)
-        low, high = getattr(space, "min_length", 0), getattr(space, "max_length", None)
-        codec = SequenceCodec(item, space, low, high)
+        codec = SequenceCodec(item, space)
         return StackedCodec(codec, space) if space.stack else codec
-
-
-def _default(schema: Any) -> Any:
-    """What stands for a key that is not there, such as a step's field in the observation of a reset."""
-    if not isinstance(schema, dict):
-        return MISSING
-    forms = [form for form in schema.get("anyOf", ()) if isinstance(form, dict)]
-    told = forms if any(ABSENT in form for form in forms) else [schema]
-    return next((form["default"] for form in told if "default" in form), MISSING)
 
 
 def _as_declared(codec: Codec, space: Space[Any]) -> Codec:
     # The declared space itself: an equal one could differ in the order of its keys, which flattening follows.
     codec.space = space
     return codec
-
-
-class StackedCodec(Codec):
-    """A list of any length whose values are stacked into arrays."""
-
-    def __init__(self, codec: SequenceCodec, space: spaces.Sequence) -> None:
-        self._codec = codec
-        self._feature = space.feature_space
-        self._stacked = space.stacked_feature_space
-        self.space = space
-
-    def decode(self, payload: Any) -> Any:
-        """Reads a list and stacks it."""
-        values = self._codec.decode(payload)
-        rows: Any = create_empty_array(self._feature, len(values))
-        return concatenate(self._feature, values, rows)
-
-    def encode(self, value: Any) -> Any:
-        """Writes each row."""
-        try:
-            rows = list(iterate(self._stacked, value))
-        except (KeyError, TypeError, ValueError) as error:
-            raise Refusal(f"{value!r:.80} cannot be unstacked: {error}") from None
-        return self._codec.encode(rows)
-
-
-class TaggedCodec(Codec):
-    """A declared OneOf: a list of the branch's index and its value, since several branches may look alike."""
-
-    def __init__(self, space: spaces.OneOf[Any], codecs: Sequence[Codec]) -> None:
-        self._codecs = tuple(codecs)
-        self.space = space
-
-    def decode(self, payload: Any) -> Any:
-        """Reads the pair."""
-        index, value = self._pair(payload)
-        return (np.int64(index), self._codecs[index].decode(value))
-
-    def encode(self, value: Any) -> Any:
-        """Writes the pair."""
-        index, inner = self._pair(value)
-        return [index, self._codecs[index].encode(inner)]
-
-    def _pair(self, value: Any) -> tuple[int, Any]:
-        if not isinstance(value, list | tuple) or len(value) != 2:
-            raise Refusal(f"{value!r:.80} is no pair of an index and a value")
-        index = value[0]
-        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < len(self._codecs):
-            raise Refusal(f"{index!r:.80} is no index of {len(self._codecs)} spaces")
-        return int(index), value[1]

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from openenv_gym_protocol.json_schema import ABSENT, Definitions, Schema
 
-from openenv_gym.bridge.builder import Builder
-from openenv_gym.bridge.codecs import MISSING, Codec, EnumCodec, JsonCodec, TextCodec
-from openenv_gym.bridge.composite_spaces import BoundedSequence
-from openenv_gym.bridge.list_codecs import FlatTupleCodec, PaddedCodec, SequenceCodec, TupleCodec
-from openenv_gym.bridge.schema import (
-    ABSENT,
+from openenv_gym.bridge.codecs.base import MISSING, Codec
+from openenv_gym.bridge.codecs.leaves import EnumCodec, JsonCodec, TextCodec
+from openenv_gym.bridge.codecs.lists import FlatTupleCodec, PaddedCodec, SequenceCodec, TupleCodec
+from openenv_gym.bridge.codecs.unions import FlatOptionalCodec, OptionalCodec, UnionCodec
+from openenv_gym.bridge.schema.builder import Builder
+from openenv_gym.bridge.schema.exact import flat_dtype
+from openenv_gym.bridge.schema.json_schema import (
     MAX_ELEMENTS,
-    Definitions,
     Numeric,
-    Schema,
     branches,
     is_nothing,
     numeric,
 )
-from openenv_gym.bridge.text_spaces import JsonText, UnicodeText
-from openenv_gym.bridge.union_codecs import FlatOptionalCodec, OptionalCodec, UnionCodec
+from openenv_gym.bridge.spaces.containers import BoundedSequence
+from openenv_gym.bridge.spaces.text import JsonText, UnicodeText
 
 
 class Faithful(Builder):
@@ -38,9 +38,9 @@ class Faithful(Builder):
         """Text as it is."""
         return TextCodec(space)
 
-    def json_part(self, space: JsonText, form: type | None = None) -> Codec:
+    def json_part(self, space: JsonText) -> Codec:
         """Free JSON as text."""
-        return JsonCodec(space, form)
+        return JsonCodec(space)
 
     def tuple_part(self, codecs: list[Codec | None]) -> Codec:
         """A Tuple."""
@@ -49,9 +49,8 @@ class Faithful(Builder):
     def list_part(self, schema: Schema, definitions: Definitions) -> Codec:
         """A sequence of bounded length."""
         item = self._whole(schema.get("items", {}), definitions.at("*"))
-        low, high = int(schema.get("minItems", 0)), schema.get("maxItems")
-        space = BoundedSequence(item.space, low, high)
-        return SequenceCodec(item, space, low, high)
+        space = BoundedSequence(item.space, int(schema.get("minItems", 0)), schema.get("maxItems"))
+        return SequenceCodec(item, space)
 
     def union_part(self, forms: list[Any], definitions: Definitions, reserved: frozenset[str]) -> Codec:
         """A choice of the forms; of a value and nothing, when null or absence is the only other form."""
@@ -86,7 +85,7 @@ class Flat(Builder):
     is_flat = True
 
     def __init__(self, *, sends: bool) -> None:
-        self._sends = sends
+        self.sends = sends
         self.is_numeric = True
 
     def faithful(self) -> Builder:
@@ -97,7 +96,7 @@ class Flat(Builder):
         """Left out."""
         self.is_numeric = False
 
-    def json_part(self, space: JsonText, form: type | None = None) -> None:  # noqa: ARG002
+    def json_part(self, space: JsonText) -> None:  # noqa: ARG002
         """Left out."""
         self.is_numeric = False
 
@@ -119,7 +118,7 @@ class Flat(Builder):
             return None
         whole = self.faithful().codec(schema, definitions)
         assert whole is not None  # the faithful view leaves nothing out
-        return JsonCodec(JsonText(draw=whole.draw), list)
+        return JsonCodec(JsonText(form="array", draw=whole.draw))
 
     def union_part(self, forms: list[Any], definitions: Definitions, reserved: frozenset[str]) -> Codec | None:
         """A value and whether it is there; numbers of several types as one; all else as JSON text."""
@@ -136,16 +135,23 @@ class Flat(Builder):
         Raises:
             UnsupportedSchema: It is not, and the field has to be sent.
         """
-        if not self._sends:
+        if not self.sends:
             return MISSING
         resolved, inner = definitions.resolve(schema)
         if any(is_nothing(form) for form in branches(resolved, inner) or ()):
             return None
         raise definitions.unsupported("it is required and has no numeric form; use spaces='faithful'")
 
-    def _dtype(self, kind: str) -> Any:  # noqa: ARG002
-        # Trainers read whole-numbered Boxes as floats anyway, and several refuse them.
-        return np.float32
+    def _dtype(self, found: Numeric) -> Any:
+        return flat_dtype(super()._dtype(found), found.low, found.high, sends=self.sends)
+
+    def _joined_dtype(self, numbers: list[Numeric]) -> Any:
+        integers = [part for part in numbers if part.kind == "integer"]
+        if len(integers) in (0, len(numbers)):
+            return self._dtype(_joined(numbers))
+        # A float that holds the integers among them; an action of fractions must be one too.
+        whole = _joined(integers)
+        return flat_dtype(np.int64, whole.low, whole.high, sends=False)
 
     def _several(self, forms: list[Any], definitions: Definitions) -> Codec | None:
         if not forms:
@@ -153,9 +159,15 @@ class Flat(Builder):
         found = [numeric(form, definitions) for form in forms]
         numbers = [part for part in found if part is not None and part.is_scalar and part.kind != "boolean"]
         if len(numbers) == len(forms):
-            low, high = min(float(part.low) for part in numbers), max(float(part.high) for part in numbers)
-            return self._box(Numeric("number", np.array(low), np.array(high)))
+            return self._box(_joined(numbers), dtype=self._joined_dtype(numbers))
         self.is_numeric = False
         whole = self.faithful().union_part(forms, definitions, frozenset())
         assert whole is not None  # the faithful view leaves nothing out
         return JsonCodec(JsonText(draw=whole.draw))
+
+
+def _joined(numbers: list[Numeric]) -> Numeric:
+    """All of the numbers of several forms, and those between them."""
+    low, high = min(part.low.item() for part in numbers), max(part.high.item() for part in numbers)
+    kind = "integer" if all(part.kind == "integer" for part in numbers) else "number"
+    return Numeric(kind, np.array(low), np.array(high))

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import create_shared_memory, read_from_shared_memory, write_to_shared_memory
 from openenv_gym_protocol.gymnasium_spaces import data_to_space, register, space_to_data
 
-from openenv_gym.bridge.live_batch import LiveBatch, as_int32
+from openenv_gym.bridge.spaces.live_batch import LiveBatch, as_int32
 
 
 class BoundedSequence(spaces.Sequence):

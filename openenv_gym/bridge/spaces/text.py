@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import multiprocessing
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import create_shared_memory, read_from_shared_memory, write_to_shared_memory
 from openenv_gym_protocol.gymnasium_spaces import register
 
-from openenv_gym.bridge.live_batch import LiveBatch, as_int32
+from openenv_gym.bridge.spaces.live_batch import LiveBatch, as_int32
 
 DEFAULT_MAX_LENGTH = 65_536
 """Characters that a text may have where its schema sets no limit."""
@@ -28,8 +28,17 @@ _ALPHABET = (
     "".join(map(chr, range(32, 127))) + "\n\t" + "äöüßéèñçøåıžł" + "αβγδ" + "жщя" + "אب" + "中文字日本" + "→€∑" + "😀🚀"
 )
 
-DrawJson = Callable[[np.random.Generator], Any]
+DrawJson: TypeAlias = Callable[[np.random.Generator], Any]
 """Draws a JSON value."""
+
+JsonForm: TypeAlias = Literal["object", "array"]
+"""What a JSON text holds, where it does not hold any value."""
+
+_PYTHON_TYPES: dict[JsonForm, type] = {"object": dict, "array": list}
+_SHORTEST: dict[JsonForm | None, str] = {"object": "{}", "array": "[]", None: "0"}
+
+_DRAWS = 8
+"""How often a sample is drawn again because it is too long, before the shortest is taken."""
 
 
 class UnicodeText(spaces.Text):
@@ -72,48 +81,75 @@ class UnicodeText(spaces.Text):
 
 
 class JsonText(UnicodeText):
-    """Any JSON value, as text.
+    """A JSON value, as text.
 
     Args:
         max_length: The most characters.
-        draw: Draws the values that samples write out; None for short values of every kind. It is no part of
-            the space's identity.
+        form: ``"object"`` or ``"array"`` where the value has to be one; None for any value.
+        draw: Draws the values that samples write out; None for short values of the form. A server's model may ask
+            for more than the form, which only its own drawing knows. It is no part of the space's identity and does
+            not travel with the space as data.
         seed: For sampling.
+
+    Attributes:
+        form: As given.
+        draw: As given, or the form's own.
     """
 
     def __init__(
         self,
         max_length: int = DEFAULT_MAX_LENGTH,
         *,
+        form: JsonForm | None = None,
         draw: DrawJson | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(max_length, min_length=1, seed=seed)
-        self.draw: DrawJson = draw or draw_json
+        if form is not None and form not in _PYTHON_TYPES:
+            raise ValueError(f"form must be 'object', 'array' or None, not {form!r}.")
+        if max_length < len(_SHORTEST[form]):
+            raise ValueError(f"No JSON {form or 'value'} has at most {max_length} characters.")
+        self.form = form
+        self.draw: DrawJson = draw or (draw_json if form is None else _DRAW[form])
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """Draws a value and writes it as JSON.
+        """Draws a value and writes it as JSON of an allowed length.
 
         Raises:
             ValueError: A mask is given; masks choose characters, which would not be JSON.
         """
         if mask is not None or probability is not None:
             raise ValueError("JsonText samples whole values; it takes no mask of characters.")
-        return write_json(self.draw(self.np_random))
+        for _ in range(_DRAWS):
+            text = write_json(self.draw(self.np_random))
+            if len(text) <= self.max_length:
+                return text
+        return _SHORTEST[self.form]
 
     def contains(self, x: Any) -> bool:
-        """Whether it is a string of an allowed length that holds one JSON value."""
+        """Whether it is a string of an allowed length that holds one JSON value of the form."""
         if not super().contains(x):
             return False
         try:
-            json.loads(x)
+            return has_form(json.loads(x), self.form)
         except (ValueError, RecursionError):
             return False
-        return True
+
+    def __repr__(self) -> str:
+        form = "" if self.form is None else f", {self.form}"
+        return f"JsonText({self.min_length}, {self.max_length}{form})"
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and isinstance(other, JsonText) and self.form == other.form
+
+
+def has_form(value: Any, form: JsonForm | None) -> bool:
+    """Whether a JSON value is an object or an array, as the form asks for; None asks for nothing."""
+    return form is None or isinstance(value, _PYTHON_TYPES[form])
 
 
 def write_json(value: Any) -> str:
-    """Writes JSON the one way that all values of ``JsonText`` are written: compact, not escaped, keys in order."""
+    """Writes JSON the one way that all values of ``JsonText`` are written: compact, not escaped, keys as they come."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -130,8 +166,13 @@ def draw_json(rng: np.random.Generator, depth: int = 2) -> Any:
         return float(rng.normal())
     if kind == 4:
         return _draw_word(rng)
-    values = [draw_json(rng, depth - 1) for _ in range(int(rng.integers(0, 4)))]
+    values = draw_array(rng, depth - 1)
     return values if kind == 5 else {_draw_word(rng): value for value in values}
+
+
+def draw_array(rng: np.random.Generator, depth: int = 1) -> list[Any]:
+    """Draws a short JSON array of values of any kind."""
+    return [draw_json(rng, depth) for _ in range(int(rng.integers(0, 4)))]
 
 
 def draw_object(rng: np.random.Generator, draw_value: DrawJson = draw_json) -> dict[str, Any]:
@@ -142,6 +183,9 @@ def draw_object(rng: np.random.Generator, draw_value: DrawJson = draw_json) -> d
         draw_value: Draws each of its values.
     """
     return {_draw_word(rng): draw_value(rng) for _ in range(int(rng.integers(0, 4)))}
+
+
+_DRAW: dict[JsonForm, DrawJson] = {"object": draw_object, "array": draw_array}
 
 
 def _draw_word(rng: np.random.Generator) -> str:
@@ -188,6 +232,6 @@ register(
 register(
     "JsonText",
     JsonText,
-    lambda space: {"max_length": space.max_length},
-    lambda data: JsonText(int(data.get("max_length", DEFAULT_MAX_LENGTH))),
+    lambda space: {"max_length": space.max_length, **({} if space.form is None else {"form": space.form})},
+    lambda data: JsonText(int(data.get("max_length", DEFAULT_MAX_LENGTH)), form=data.get("form")),
 )

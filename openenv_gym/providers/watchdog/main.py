@@ -124,6 +124,9 @@ class Watchdog:
 
     def _obey(self, user: UserConnection, message: dict[str, Any]) -> None:
         match message["op"]:
+            case "acquire" | "spawn" if self._ending:
+                # A server begun now would keep the watchdog, which takes no more users, from its end.
+                user.is_open = False
             case "acquire":
                 self._servers.acquire(user, message["key"], float(message["linger"]))
             case "spawn":
@@ -143,7 +146,7 @@ class Watchdog:
 
     def _spawn(self, user: UserConnection, message: dict[str, Any]) -> None:
         server = self._servers.of(user)
-        if server is None or server.starter is not user or server in self._processes:
+        if server is None or not server.may_be_spawned_by(user):
             raise ValueError("nothing to start")
         try:
             process = OwnedProcess(server.id, self._location.directory, message["argv"], message["cwd"], message["env"])

@@ -119,9 +119,9 @@ class OwnedProcess:
 
     def _write_record(self) -> None:
         # For a later watchdog, should this one be killed: it ends what the record names.
-        facts = {"pid": self.pid, "started": start_time(self.pid)}
         with contextlib.suppress(OSError):
-            # A full disk: the process runs, and that later watchdog will not know it.
+            # A full disk, no descriptor: the process runs, and that later watchdog will not know it.
+            facts = {"pid": self.pid, "started": start_time(self.pid)}
             self._record.write_text(json.dumps(facts), encoding="utf-8")
 
     def _close_files(self) -> None:

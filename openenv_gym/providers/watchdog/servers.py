@@ -68,6 +68,11 @@ class Server:
         """Whether it can be handed out."""
         return self.phase is Phase.READY and self.exit_code is None
 
+    def may_be_spawned_by(self, user: User) -> bool:
+        """Whether its process may be run now, by the user who starts it."""
+        begun = self.resource is not None or self.exit_code is not None
+        return self.starter is user and self.phase is Phase.STARTING and not begun
+
 
 class Servers:
     """All servers of a pool.

@@ -9,8 +9,8 @@ import pytest
 from openenv_gym_protocol import errors
 from openenv_gym_protocol.messages import ObservationReply, ResetRequest, StepRequest
 
-from openenv_gym.bridge.lane import Lane
-from openenv_gym.bridge.source import Server
+from openenv_gym.bridge.lanes.lane import Lane
+from openenv_gym.bridge.servers import Server
 from openenv_gym.transports.base import ConnectionOptions, Listener
 
 SERVER = Server("http://127.0.0.1:9", ConnectionOptions())
@@ -23,11 +23,12 @@ class RecordingConnection:
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
-        self.sent: list[str] = []
+        self.subprotocol: str | None = None
+        self.sent: list[str | bytes] = []
         self.is_open = True
         self.was_aborted = False
 
-    def send(self, frame: str) -> None:
+    def send(self, frame: str | bytes) -> None:
         if not self.is_open:
             raise errors.ConnectionLost("closed")
         self.sent.append(frame)

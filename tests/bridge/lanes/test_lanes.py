@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,9 +14,10 @@ from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym.bridge.wires import Wire
 from tests.support.pools import all_end
 
-BLACKJACK = Path(__file__).resolve().parents[2] / "envs" / "blackjack"
+BLACKJACK = Path(__file__).resolve().parents[3] / "envs" / "blackjack"
 
 
 def process_at(base_url: str | None) -> psutil.Process:
@@ -30,8 +33,8 @@ def process_at(base_url: str | None) -> psutil.Process:
     raise AssertionError(f"nobody listens at {base_url}")
 
 
-def test_a_server_of_ours_that_died_is_started_anew_by_reset() -> None:
-    env = RemoteEnv(path=BLACKJACK, provider={"linger": 0})
+def test_a_server_of_ours_that_died_is_started_anew_by_reset(wire: Wire) -> None:
+    env = RemoteEnv(path=BLACKJACK, wire=wire, provider={"linger": 0})
     try:
         env.reset(seed=1)
         server = process_at(env.server)
@@ -49,8 +52,8 @@ def test_a_server_of_ours_that_died_is_started_anew_by_reset() -> None:
         env.close()
 
 
-def test_all_lanes_of_a_dead_server_move_to_one_new_server() -> None:
-    env = RemoteVectorEnv(path=BLACKJACK, num_envs=6, sessions_per_server=3, provider={"linger": 0})
+def test_all_lanes_of_a_dead_server_move_to_one_new_server(wire: Wire) -> None:
+    env = RemoteVectorEnv(path=BLACKJACK, wire=wire, num_envs=6, sessions_per_server=3, provider={"linger": 0})
     try:
         first, _ = env.reset(seed=1)
         assert len(set(env.servers)) == 2
@@ -65,3 +68,16 @@ def test_all_lanes_of_a_dead_server_move_to_one_new_server() -> None:
         assert len(set(env.servers)) == 2
     finally:
         env.close()
+
+
+def test_an_environment_that_was_never_used_is_forgotten_without_starting_a_thread() -> None:
+    program = (
+        "import gc, gymnasium, openenv_gym, threading\n"
+        "envs = [gymnasium.make('openenv/Blackjack-v0'), gymnasium.make_vec('openenv/Blackjack-v0', num_envs=2)]\n"
+        "envs.clear()\n"
+        "gc.collect()\n"
+        "print([thread.name for thread in threading.enumerate()])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout.strip() == "['MainThread']"
+    assert run.stderr == ""

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from openenv_gym_protocol import errors
 
+from openenv_gym.bridge.lanes.answers import Inbox
 from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.io_thread import io_thread
 from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.servers import RunningServer
@@ -21,8 +23,8 @@ def orders(*commands: str) -> dict[str, Any]:
     return {"command": numbers, "value": np.zeros_like(numbers)}
 
 
-def test_a_step_meets_the_event_loop_once(walk: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    env = RemoteVectorEnv(walk.base_url, num_envs=8)
+def test_a_step_meets_the_event_loop_once(walk: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
+    env = RemoteVectorEnv(walk.base_url, num_envs=8, wire=wire)
     env.reset(seed=1)
     loop = io_thread().loop
     calls: list[Any] = []
@@ -43,18 +45,50 @@ def test_a_step_meets_the_event_loop_once(walk: RunningServer, monkeypatch: pyte
     env.close()
 
 
-def test_an_interrupted_step_poisons_the_lanes_that_were_waited_for(faults: RunningServer) -> None:
-    env = RemoteVectorEnv(faults.base_url, num_envs=2)
+def test_an_interrupted_step_poisons_the_lanes_that_were_waited_for(
+    faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
+) -> None:
+    env = RemoteVectorEnv(faults.base_url, num_envs=2, wire=wire)
     env.reset()
     main = threading.main_thread().ident
     assert main is not None
-    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
-    timer.start()
+    loop = io_thread().loop
+    hand_over = loop.call_soon_threadsafe
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        handle = hand_over(*args, **kwargs)
+        monkeypatch.undo()
+        hand_over(signal.pthread_kill, main, signal.SIGINT)
+        return handle
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", interrupted)
     with pytest.raises(KeyboardInterrupt):
         env.step(orders("hang", "fine"))
-    timer.join()
     with pytest.raises(errors.SessionLost):
         env.step(orders("fine", "fine"))
+    env.reset()
+    assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]]
+    env.close()
+
+
+def test_an_interrupt_while_receiving_loses_the_lanes_that_were_under_way(
+    faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
+) -> None:
+    env = RemoteVectorEnv(faults.base_url, num_envs=2, wire=wire)
+    env.reset()
+    env.send(orders("hang", "hang"))
+    wait = Inbox.wait
+
+    def interrupted(inbox: Inbox, count: int, timeout: float | None = None) -> bool:
+        threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+        return wait(inbox, count, timeout)
+
+    monkeypatch.setattr(Inbox, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.recv()
+    monkeypatch.undo()
+    with pytest.raises(errors.SessionLost):
+        env.send(orders("fine", "fine"))
     env.reset()
     assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]]
     env.close()

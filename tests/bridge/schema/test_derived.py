@@ -16,10 +16,10 @@ from openenv_gym_protocol.errors import UnsupportedSchema
 from openenv_gym_protocol.models import Action, Observation
 from pydantic import BaseModel, Field
 
-from openenv_gym.bridge.codecs import Codec, Refusal
-from openenv_gym.bridge.composite_spaces import BoundedSequence, Choice
-from openenv_gym.bridge.spaces import action_codec, observation_codec
-from openenv_gym.bridge.text_spaces import JsonText, UnicodeText
+from openenv_gym.bridge.codecs.base import Codec, Refusal
+from openenv_gym.bridge.schema.derived import action_codec, observation_codec
+from openenv_gym.bridge.spaces.containers import BoundedSequence, Choice
+from openenv_gym.bridge.spaces.text import JsonText, UnicodeText
 
 SAMPLES = 1000
 
@@ -246,15 +246,79 @@ def test_the_faithful_view_keeps_text_lists_and_unions() -> None:
     ]
 
 
-def test_the_flat_view_has_one_level_of_dotted_keys_in_float32() -> None:
+def test_the_flat_view_has_one_level_of_dotted_keys() -> None:
     assert _spaces(ModelRow, "flat").keys() == {"box.corner.x", "box.corner.y", "box.size", "depth"}
     assert _spaces(OptionalRow, "flat").keys() == {
         *("number.value", "number.present", "point.value.x", "point.value.y", "point.present"),
         *("index.value", "index.present"),
     }
     assert _spaces(VariableListRow, "flat")["points.data"].shape == (3, 2)
-    assert _spaces(WideIntRow, "flat")["count"].dtype == np.float32
     assert _spaces(TextRow, "flat").keys() == {"number"}
+
+
+class PreciseRow(Observation):
+    small: int = Field(ge=-(2**24), le=2**24)
+    wide: int
+    either: Annotated[int, Field(ge=0, le=2**24)] | float
+    both: int | float
+    counts: Annotated[list[Annotated[int, Field(ge=0, le=2**24 + 1)]], Field(min_length=2, max_length=2)]
+
+
+def test_observed_integers_are_floats_that_hold_each_of_them() -> None:
+    codec = observation_codec(PreciseRow.model_json_schema(), view="flat")
+    assert isinstance(codec.space, spaces.Dict)
+    found = {name: part.dtype for name, part in codec.space.spaces.items()}
+    small, large = np.dtype(np.float32), np.dtype(np.float64)
+    assert found == {"small": small, "wide": large, "either": small, "both": large, "counts": large}
+    payload = {"small": 2**24, "wide": 2**53 - 1, "either": 0.5, "both": 2**24 + 1, "counts": [2**24 + 1, 3]}
+    value = codec.decode(payload)
+    assert value["wide"] == 2**53 - 1
+    assert (value["both"], list(value["counts"])) == (2**24 + 1, [2**24 + 1, 3])
+
+
+class PickAction(Action):
+    number: int
+
+
+class PickedAction(Action):
+    numbers: Annotated[list[int], Field(min_length=2, max_length=2)]
+    level: int | Annotated[int, Field(ge=-5)]
+    maybe: Annotated[int, Field(le=2**40)] | None = None
+    some: Annotated[list[int], Field(max_length=3)]
+
+
+@pytest.mark.parametrize("view", ["flat", "faithful", None])
+@pytest.mark.parametrize("number", [3, 3.0, np.int8(3), np.float32(3), np.array([3]), 2**24 + 1, np.int64(2**53 - 1)])
+def test_an_integer_of_an_action_is_sent_as_it_is_in_every_view(view: Any, number: Any) -> None:
+    codec = action_codec(PickAction.model_json_schema(), view)
+    assert codec.space == spaces.Box(-(2**53), 2**53, (1,), np.int64)
+    sent = codec.encode(number)["number"]
+    assert type(sent) is int
+    assert sent == number
+
+
+@pytest.mark.parametrize("view", ["flat", "faithful"])
+@pytest.mark.parametrize("number", [2.7, np.float32(2.5), [0.1], np.nan, np.inf, 2.0**60, 2**60, 2**80, "3", None])
+def test_what_is_no_integer_of_the_space_is_refused_and_never_rounded(view: Any, number: Any) -> None:
+    with pytest.raises(Refusal) as raised:
+        action_codec(PickAction.model_json_schema(), view).encode(number)
+    assert raised.value.path == ["number"]
+
+
+def test_integers_inside_lists_unions_and_options_of_a_flat_action_are_exact_too() -> None:
+    codec = action_codec(PickedAction.model_json_schema(), "flat")
+    large = 2**24 + 1
+    mask = np.array([1, 1, 0])
+    action = {"numbers": [large, -large], "level": [large], "maybe.value": [large], "maybe.present": 1}
+    padded = {"some.data": np.array([large, 1, 0]), "some.mask": mask}
+    expected = {"numbers": [large, -large], "level": large, "maybe": large, "some": [large, 1]}
+    assert codec.encode({**action, **padded}) == expected
+    for name in ("numbers", "level", "maybe.value", "some.data"):
+        wrong = {**action, **padded}
+        wrong[name] = np.asarray(wrong[name]) + 0.5
+        with pytest.raises(Refusal) as raised:
+            codec.encode(wrong)
+        assert raised.value.path[0] == name.partition(".")[0]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +377,7 @@ def test_a_field_of_only_the_step_or_only_the_reset_may_be_missing() -> None:
     assert started["rules"] == (0, "y")
     with pytest.raises(Refusal) as raised:
         codec.decode({"comment": "no board"})
-    assert raised.value.where("observation") == "observation.board"
+    assert raised.value.path == ["board"]
 
 
 class Nested(Observation):
@@ -384,29 +448,29 @@ def test_a_recursive_model_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "payload", "where"),
+    ("model", "payload", "path"),
     [
-        (SmallIntRow, {"cards": 22, "even": 0}, "observation.cards"),
-        (SmallIntRow, {"cards": 4, "even": 3}, "observation.even"),
-        (SmallIntRow, {"cards": "4", "even": 0}, "observation.cards"),
-        (FloatRow, {"free": None, "bounded": 0.2, "open": 0.5}, "observation.free"),
-        (FloatRow, {"free": float("nan"), "bounded": 0.2, "open": 0.5}, "observation.free"),
-        (FloatRow, {"free": 0, "bounded": 0.4, "open": 0.5}, "observation.bounded"),
-        (FloatRow, {"free": True, "bounded": 0.2, "open": 0.5}, "observation.free"),
-        (TextRow, {"text": "x" * 41, "number": 0}, "observation.text"),
-        (BoolRow, {"flag": 1, "other": True}, "observation.flag"),
-        (EnumRow, {"colour": "blue", "level": 10, "fixed": "only", "mixed": 1}, "observation.colour"),
-        (ModelRow, {"box": {"corner": {"x": 0, "y": 99}, "size": 0.1}, "depth": 1}, "observation.box.corner.y"),
-        (OneFieldRow, {}, "observation.move"),
+        (SmallIntRow, {"cards": 22, "even": 0}, "cards"),
+        (SmallIntRow, {"cards": 4, "even": 3}, "even"),
+        (SmallIntRow, {"cards": "4", "even": 0}, "cards"),
+        (FloatRow, {"free": None, "bounded": 0.2, "open": 0.5}, "free"),
+        (FloatRow, {"free": float("nan"), "bounded": 0.2, "open": 0.5}, "free"),
+        (FloatRow, {"free": 0, "bounded": 0.4, "open": 0.5}, "bounded"),
+        (FloatRow, {"free": True, "bounded": 0.2, "open": 0.5}, "free"),
+        (TextRow, {"text": "x" * 41, "number": 0}, "text"),
+        (BoolRow, {"flag": 1, "other": True}, "flag"),
+        (EnumRow, {"colour": "blue", "level": 10, "fixed": "only", "mixed": 1}, "colour"),
+        (ModelRow, {"box": {"corner": {"x": 0, "y": 99}, "size": 0.1}, "depth": 1}, "box.corner.y"),
+        (OneFieldRow, {}, "move"),
     ],
 )
 def test_a_payload_outside_the_space_is_refused_by_the_fields_name(
-    model: type[BaseModel], payload: Any, where: str
+    model: type[BaseModel], payload: Any, path: str
 ) -> None:
     codec = observation_codec(model.model_json_schema(), view="faithful")
     with pytest.raises(Refusal) as raised:
         codec.decode(payload)
-    assert raised.value.where("observation") == where
+    assert raised.value.path == path.split(".")
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import data_equivalence
 from openenv_gym_protocol.errors import SchemaMismatch, UnsupportedSchema
+from openenv_gym_protocol.json_schema import ABSENT, combined
 
-from openenv_gym.bridge.codecs import Refusal
-from openenv_gym.bridge.exact import exact_codec, exact_root
-from openenv_gym.bridge.text_spaces import JsonText, UnicodeText
+from openenv_gym.bridge.codecs.base import Refusal
+from openenv_gym.bridge.schema.exact import exact_codec, exact_root
+from openenv_gym.bridge.spaces.text import JsonText, UnicodeText
 
 SPACES = [
     spaces.Discrete(5),
@@ -58,6 +59,9 @@ def test_samples_travel_as_json_and_back(space: spaces.Space[Any]) -> None:
         (spaces.Discrete(5, start=-2), spaces.Discrete(5)),
         (spaces.Box(-3, 3, (), np.float64), spaces.Box(-3, 3, (1,), np.float32)),
         (spaces.Box(0, 255, (2, 2, 3), np.uint8), spaces.Box(0, 255, (2, 2, 3), np.uint8)),
+        (spaces.Box(-9, 2**24, (2,), np.int32), spaces.Box(-9, 2**24, (2,), np.float32)),
+        (spaces.Box(-(2**31), 7, (2,), np.int64), spaces.Box(-(2**31), 7, (2,), np.float64)),
+        (spaces.Box(0, 2**60, (), np.int64), spaces.Box(0, 2**60, (1,), np.int64)),
         (
             spaces.Dict({"a": spaces.Dict({"b": spaces.Discrete(2)}), "t": UnicodeText()}),
             spaces.Dict({"a.b": spaces.Discrete(2)}),
@@ -75,7 +79,44 @@ def test_the_flat_view_of_a_declared_space(space: spaces.Space[Any], flat: space
     assert codec.space == flat
     for _ in range(50):
         sample = flat.sample()
+        if isinstance(space, spaces.Box) and space.dtype.kind == "i" and isinstance(sample[0], np.floating):
+            sample = np.rint(sample)  # whole numbers, though the Box is one of floats
         assert data_equivalence(codec.decode(codec.encode(sample)), sample, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("space", "flat"),
+    [
+        (spaces.Box(-9, 9, (), np.int32), spaces.Box(-9, 9, (1,), np.int32)),
+        (spaces.Dict({"a": spaces.Box(0, 2**60, (2,), np.int64)}), None),
+        (spaces.Box(-3, 3, (2,), np.float64), spaces.Box(-3, 3, (2,), np.float32)),
+    ],
+    ids=str,
+)
+def test_the_flat_view_of_a_declared_action_keeps_its_integers(
+    space: spaces.Space[Any], flat: spaces.Space[Any] | None
+) -> None:
+    codec = exact_codec(space, flat=True, sends=True)
+    assert codec is not None
+    assert codec.space == (space if flat is None else flat)
+
+
+@pytest.mark.parametrize("edge", [2.0**63, np.float64(2**63)])
+def test_a_float_just_above_the_largest_integer_is_refused(edge: Any) -> None:
+    high = np.iinfo(np.int64).max
+    codec = exact_codec(spaces.Box(0, high, (1,), np.int64))
+    assert codec is not None
+    assert codec.encode([high]) == [high]
+    with pytest.raises(Refusal):
+        codec.encode([edge])
+
+
+def test_half_a_bit_is_refused() -> None:
+    codec = exact_codec(spaces.MultiBinary(2), {"items": {"type": "boolean"}})
+    assert codec is not None
+    assert codec.encode([1.0, 0]) == [True, False]
+    with pytest.raises(Refusal):
+        codec.encode([0.5, 0])
 
 
 @pytest.mark.parametrize("space", [UnicodeText(), spaces.Sequence(spaces.Discrete(2)), spaces.OneOf([UnicodeText()])])
@@ -114,6 +155,50 @@ def test_one_number_and_a_list_of_one_are_told_apart_by_the_schema() -> None:
     assert scalar.encode(np.array([0.5])) == 0.5
     assert listed.encode(np.array([0.5])) == [0.5]
     assert scalar.decode(0.5).shape == listed.decode([0.5]).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("schema", "missing_is"),
+    [
+        ({"type": "integer", "default": 3}, 3),
+        ({"anyOf": [{"type": "integer", "default": 2}, {ABSENT: True}]}, 2),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 1}, 1),
+        ({"type": "integer"}, None),
+        ({"anyOf": [{"type": "integer"}, {ABSENT: True}]}, None),
+        (True, None),
+    ],
+    ids=str,
+)
+def test_a_missing_key_has_its_default_or_is_refused(schema: Any, missing_is: int | None) -> None:
+    space = spaces.Dict({"level": spaces.Discrete(5)})
+    codec = exact_root(space, {"type": "object", "properties": {"level": schema, "n": {}}}, frozenset())
+    assert codec.decode({"level": 4, "n": 0}) == {"level": 4}
+    if missing_is is not None:
+        assert codec.decode({"n": 0}) == {"level": missing_is}
+    else:
+        with pytest.raises(Refusal) as raised:
+            codec.decode({"n": 0})
+        assert raised.value.path == ["level"]
+
+
+def test_a_field_of_only_the_step_has_its_default_in_the_observation_of_a_reset() -> None:
+    seen = combined(
+        {"type": "object", "properties": {"level": {"type": "integer"}, "error": {"default": None}}},
+        {"type": "object", "properties": {"level": {"type": "integer"}}},
+    )
+    codec = exact_root(spaces.Dict({"level": spaces.Discrete(5), "error": JsonText()}), seen, frozenset())
+    assert codec.decode({"level": 1}) == {"level": 1, "error": "null"}
+
+
+def test_a_json_texts_form_is_the_spaces_or_the_schemas() -> None:
+    for space, schema in ((JsonText(form="object"), {}), (JsonText(), {"type": "object"})):
+        codec = exact_codec(space, schema)
+        assert codec is not None
+        assert codec.encode('{"a":1}') == {"a": 1}
+        with pytest.raises(Refusal):
+            codec.encode("[1]")
+        with pytest.raises(Refusal):
+            codec.decode([1])
 
 
 def test_a_discrete_of_an_enumeration_is_its_position() -> None:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import pickle
-from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector.utils import (
-    batch_space,
-    concatenate,
-    create_empty_array,
-    create_shared_memory,
-    iterate,
-    read_from_shared_memory,
-    write_to_shared_memory,
-)
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from openenv_gym_protocol.gymnasium_spaces import data_to_space, space_to_data
 
-from openenv_gym.bridge.composite_spaces import BoundedSequence, Choice
-from openenv_gym.bridge.text_spaces import JsonText, UnicodeText, draw_object
+from openenv_gym.bridge.spaces.text import JsonText, UnicodeText, draw_object
+from tests.support.shared_memory import through_shared_memory
 
 
 def test_any_text_of_an_allowed_length_is_inside() -> None:
@@ -66,57 +58,43 @@ def test_json_text_holds_json_and_nothing_else() -> None:
         space.sample(mask=(3, None))
 
 
-def _through_shared_memory(space: spaces.Space[Any], count: int, steps: list[list[Any]]) -> list[Any]:
-    """What AsyncVectorEnv would return: it reads the views once, and copies them after every write."""
-    memory = create_shared_memory(space, count)
-    view = read_from_shared_memory(space, memory, count)
-    seen = []
-    for values in steps:
-        for index, value in enumerate(values):
-            write_to_shared_memory(space, index, value, memory)
-        seen.append(deepcopy(view))
-    return seen
-
-
 def test_shared_memory_brings_back_every_text() -> None:
     steps = [["naïve", ""], ["", "日本 😀"], ["x" * 20, "\n"]]
-    seen = _through_shared_memory(UnicodeText(20), 2, steps)
+    seen = through_shared_memory(UnicodeText(20), 2, steps)
     assert seen == [tuple(values) for values in steps]
-
-
-def test_shared_memory_brings_back_every_choice() -> None:
-    space = Choice((UnicodeText(8), spaces.Box(0, 1, (2,)), spaces.Discrete(3)))
-    steps: list[list[Any]] = [
-        [(0, "é"), (2, 1)],
-        [(1, np.array([0.5, 0.25], np.float32)), (0, "b")],
-        [(2, 2), (1, np.array([0, 1], np.float32))],
-    ]
-    for seen, written in zip(_through_shared_memory(space, 2, steps), steps, strict=True):
-        for (branch, value), (expected_branch, expected) in zip(seen, written, strict=True):
-            assert branch == expected_branch
-            assert np.array_equal(value, expected)
-            assert (branch, value) in space
 
 
 def test_shared_memory_works_inside_a_dict_and_refuses_what_does_not_fit() -> None:
     space = spaces.Dict({"text": UnicodeText(4), "n": spaces.Discrete(3)})
-    ((seen),) = _through_shared_memory(space, 2, [[{"text": "ab", "n": 1}, {"text": "ü", "n": 2}]])
+    ((seen),) = through_shared_memory(space, 2, [[{"text": "ab", "n": 1}, {"text": "ü", "n": 2}]])
     assert seen["text"] == ("ab", "ü")
     assert seen["n"].tolist() == [1, 2]
     with pytest.raises(ValueError, match="5 characters"):
-        _through_shared_memory(UnicodeText(4), 1, [["12345"]])
+        through_shared_memory(UnicodeText(4), 1, [["12345"]])
 
 
-def test_a_live_batch_reads_like_a_tuple() -> None:
-    space = UnicodeText(4)
-    memory = create_shared_memory(space, 2)
-    view: Any = read_from_shared_memory(space, memory, 2)
-    value: Any = "b"
-    write_to_shared_memory(space, 1, value, memory)
-    assert (len(view), list(view), view[1], view == ("", "b")) == (2, ["", "b"], "b", True)
+def test_json_text_of_a_form_samples_and_holds_nothing_else() -> None:
+    for form, good, wrong in (("object", "{}", "[]"), ("array", "[]", "{}")):
+        space = JsonText(5000, form=form)  # type: ignore[arg-type]
+        assert good in space
+        assert wrong not in space
+        assert "1" not in space
+        assert all(space.sample() in space for _ in range(100))
+        assert space != JsonText(5000)
+    with pytest.raises(ValueError, match="number"):
+        JsonText(form="number")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("space", [UnicodeText(20), JsonText(200), Choice((UnicodeText(5), spaces.Discrete(2)))])
+@pytest.mark.parametrize(
+    "space", [UnicodeText(9, min_length=2), JsonText(50), JsonText(50, form="object"), JsonText(50, form="array")]
+)
+def test_a_text_space_travels_as_data(space: spaces.Space[Any]) -> None:
+    data = json.loads(json.dumps(space_to_data(space)))
+    assert data_to_space(data) == space
+    assert all(data_to_space(data).sample() in space for _ in range(50))
+
+
+@pytest.mark.parametrize("space", [UnicodeText(20), JsonText(200)])
 def test_batches_are_tuples(space: spaces.Space[Any]) -> None:
     batched = batch_space(space, 3)
     samples = [space.sample() for _ in range(3)]
@@ -126,15 +104,3 @@ def test_batches_are_tuples(space: spaces.Space[Any]) -> None:
     assert joined in batched
     assert list(iterate(batched, joined)) == samples
     assert batched.sample() in batched
-
-
-def test_bounded_sequences_keep_their_bounds() -> None:
-    space = BoundedSequence(spaces.Discrete(3), 2, 4)
-    space.seed(1)
-    lengths = {len(space.sample()) for _ in range(200)}
-    assert lengths == {2, 3, 4}
-    assert (0, 1) in space
-    for value in ((0,), (0,) * 5, [0, 1], (0, 3)):
-        assert value not in space
-    assert space == BoundedSequence(spaces.Discrete(3), 2, 4)
-    assert space != BoundedSequence(spaces.Discrete(3), 2, 5)

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from openenv_gym_protocol.errors import ServerStartError
 
 from openenv_gym.providers import pool, watchdog
+from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import PoolLocation, pool_location
+from openenv_gym.providers.watchdog_client import WatchdogClient, WatchdogGone, own_server
 from tests.support.pools import (
     all_end,
     eventually,
@@ -75,6 +78,37 @@ def test_what_a_server_started_ends_with_the_watchdog(where: str) -> None:
     (child,) = server.children()
     watchdog_of(pool_location().directory).kill()
     assert all_end([server, child])
+
+
+def test_a_watchdog_that_is_ending_begins_nothing_more() -> None:
+    location = pool_location()
+    stubborn, starter = own_server(Deadline(10)), own_server(Deadline(10))
+    stubborn.spawn(
+        ["/bin/sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.1; done"], cwd="/", env={}, deadline=Deadline(10)
+    )
+    assert eventually(lambda: "up" in stubborn.logs())
+    stubborn.ready("http://127.0.0.1:1", None)
+    waiting = WatchdogClient.connect(Deadline(10))
+    dog = watchdog_of(location.directory)
+    stubborn._send("shutdown")
+    assert eventually(lambda: takes_no_users(location))
+    with pytest.raises(WatchdogGone):
+        waiting.acquire("key", 60.0, Deadline(10), tick=lambda: None)
+    with pytest.raises(ServerStartError):
+        starter.spawn(["/bin/sleep", "60"], cwd="/", env={}, deadline=Deadline(10))
+    assert all_end([dog])
+    for client in (stubborn, starter, waiting):
+        client.close()
+
+
+def takes_no_users(location: PoolLocation) -> bool:
+    with socket.socket(socket.AF_UNIX) as user:
+        user.settimeout(1.0)
+        user.connect(str(location.socket))
+        try:
+            return not user.recv(1)
+        except TimeoutError:
+            return False
 
 
 def test_a_kill_of_the_guard_changes_nothing_for_the_users() -> None:

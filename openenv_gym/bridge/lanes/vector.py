@@ -1,0 +1,227 @@
+"""Lanes on the vector wire: one connection for all that are at one server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from openenv_gym_protocol.errors import OpenEnvGymError, SessionLost, copied
+from openenv_gym_protocol.vector import frames
+from openenv_gym_protocol.vector.frames import Request
+
+from openenv_gym.bridge.columns import IDLE, ActionWriter, ObservationReader
+from openenv_gym.bridge.interface import Interface
+from openenv_gym.bridge.lane_state import LaneState
+from openenv_gym.bridge.lanes.answers import Answer, Ask, MakeError, Settle
+from openenv_gym.bridge.lanes.group import Episodes
+from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
+from openenv_gym.bridge.lanes.vector_rows import RowsReader
+from openenv_gym.bridge.rows import Rows
+from openenv_gym.bridge.servers import Server
+
+DEADLINE_SLACK = 5.0
+"""Seconds after the client's own time-out at which the server gives a request up, should no cancel reach it."""
+
+
+class VectorLane:
+    """A lane of a link, as the caller's thread sees it.
+
+    Attributes:
+        index: Its place in the vector environment.
+        number: Its number on the wire.
+        session_id: The client's name for it.
+    """
+
+    def __init__(self, index: int, link: VectorLink, number: int, group: VectorGroup) -> None:
+        self.index = index
+        self.number = number
+        self.group = group
+        self.session_id: str | None = f"{link.name}/{number}"
+        self.was_reset = False
+        self._link = link
+
+    @property
+    def server(self) -> Server | None:
+        """Where it is connected, or was."""
+        return self._link.server
+
+    @property
+    def needs_connection(self) -> bool:
+        """Whether it is lost."""
+        return self.number not in self._link.session.lanes
+
+    @property
+    def is_new_session(self) -> bool:
+        """Whether the next reset is its first."""
+        return not self.was_reset or self.needs_connection
+
+    @property
+    def is_unused(self) -> bool:
+        """Never: it was opened."""
+        return False
+
+    def let_go(self) -> None:
+        """Ends the session, on the event loop. Nothing waits for that."""
+        self._link.close_lanes([self.number])
+
+
+@dataclass(frozen=True)
+class Written:
+    """The actions of one step: of each lane, in their order."""
+
+    lanes: Sequence[int]
+    actions: list[Any] | NDArray[Any]
+
+    def of(self, places: list[int]) -> list[Any] | NDArray[Any]:
+        """Those at some places."""
+        if len(places) == len(self.lanes):
+            return self.actions
+        return self.actions[places] if isinstance(self.actions, np.ndarray) else [self.actions[at] for at in places]
+
+
+class LostAsk:
+    """What is asked of lanes that are gone: they fail at once, and the others do not.
+
+    Args:
+        source: Whose lanes they are.
+        call: What is asked.
+        lanes: The lanes.
+    """
+
+    def __init__(self, source: Any, call: str, lanes: Sequence[int]) -> None:
+        self.lanes = tuple(lanes)
+        self.call = call
+        self._source = source
+
+    def begin(self, settle: Settle) -> None:
+        """Fails them."""
+        lost = {lane: SessionLost("The session is gone. Call reset() to start another.") for lane in self.lanes}
+        settle(Answer(self._source, self.call, errors=lost))
+
+    def abandon(self, make_error: MakeError) -> None:
+        """Nothing is left to give up."""
+
+
+class VectorGroup:
+    """The lanes of one link.
+
+    Args:
+        link: The connection.
+        episodes: How the lanes begin and end their episodes; the server does it.
+    """
+
+    keeps_episodes = True
+
+    def __init__(self, link: VectorLink, episodes: Episodes) -> None:
+        self.link = link
+        self._episodes = episodes
+        self._lanes: dict[int, VectorLane] = {}
+        self._forms: _Forms | None = None
+
+    def add(self, lane: VectorLane) -> None:
+        """Adds a lane, in place of an earlier one of the same index."""
+        self._lanes[lane.index] = lane
+
+    def reset(
+        self, seeds: Mapping[int, int | None], once: Mapping[str, Any] | None, timeout: float | None
+    ) -> list[Ask]:
+        """Asks lanes to reset."""
+        for lane in seeds:
+            self._lanes[lane].was_reset = True
+        return self.ask(
+            "reset",
+            list(seeds),
+            lambda number, lanes: frames.Reset(
+                id=number,
+                lanes=self.numbers(lanes),
+                seeds=_given([seeds[lane] for lane in lanes]),
+                options=dict(once) if once else None,
+                deadline=_deadline(timeout),
+            ),
+        )
+
+    def write(self, interface: Interface, actions: Mapping[int, Any], idle: Sequence[int]) -> Written:
+        """Writes an action for each lane, and one that is not looked at for those that reset in this step."""
+        given = {**dict.fromkeys(idle, IDLE), **actions}
+        ordered = {lane: given[lane] for lane in sorted(given)}
+        return Written(tuple(ordered), self._forms_of(interface).actions.write(ordered))
+
+    def step(self, written: Written, next_seeds: Mapping[int, int | None], timeout: float | None) -> list[Ask]:
+        """Asks lanes to step."""
+        places = {lane: place for place, lane in enumerate(written.lanes)}
+        assert self._forms is not None  # write() made them
+        batch = self._forms.actions.batch
+        return self.ask(
+            "step",
+            written.lanes,
+            lambda number, lanes: frames.Step(
+                id=number,
+                lanes=self.numbers(lanes),
+                actions=batch(written.of([places[lane] for lane in lanes])),
+                next_seeds=_given([next_seeds.get(lane) for lane in lanes]),
+                deadline=_deadline(timeout),
+            ),
+        )
+
+    def read(self, interface: Interface, answers: Sequence[Answer], states: Sequence[LaneState]) -> list[Rows]:
+        """Reads answers to resets and steps, each for itself."""
+        return [self._read(interface, answer, states) for answer in answers]
+
+    def _read(self, interface: Interface, answer: Answer, states: Sequence[LaneState]) -> Rows:
+        if not answer.lanes:
+            return Rows(errors=dict(answer.errors))
+        try:
+            return self._forms_of(interface).rows.read(answer, states)
+        except OpenEnvGymError as error:
+            # What a server says in a form that was not agreed on is true of no lane.
+            return Rows(errors={**answer.errors, **{lane: copied(error) for lane in answer.lanes}})
+
+    def ask(self, call: str, lanes: Sequence[int], request: Callable[[int, list[int]], Request]) -> list[Ask]:
+        """Asks lanes anything.
+
+        Args:
+            call: The name of what is asked.
+            lanes: The lanes; those that are lost fail by themselves.
+            request: Makes the request, given its id and the lanes that are left.
+        """
+        lost = [lane for lane in lanes if self._lanes[lane].needs_connection]
+        left = [lane for lane in lanes if lane not in lost] if lost else list(lanes)
+        asks: list[Ask] = [LostAsk(self, call, lost)] if lost else []
+        if left:
+            numbers = {self._lanes[lane].number: lane for lane in left}
+            asks.append(LinkAsk(self, self.link, numbers, call, lambda number: request(number, left)))
+        return asks
+
+    def numbers(self, lanes: Sequence[int]) -> list[int]:
+        """The lanes' numbers on the wire."""
+        return [self._lanes[lane].number for lane in lanes]
+
+    def _forms_of(self, interface: Interface) -> _Forms:
+        if self._forms is None or self._forms.interface is not interface:
+            assert self.link.opened is not None  # lanes are added once they were opened
+            self._forms = _Forms(
+                interface,
+                ActionWriter(interface, self.link.opened),
+                RowsReader(ObservationReader(interface, self.link.opened), self._episodes.autoreset),
+            )
+        return self._forms
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """How the link's rows are written and read."""
+
+    interface: Interface
+    actions: ActionWriter
+    rows: RowsReader
+
+
+def _deadline(timeout: float | None) -> float | None:
+    return None if timeout is None else timeout + DEADLINE_SLACK
+
+
+def _given(seeds: list[int | None]) -> list[int | None] | None:
+    return None if all(seed is None for seed in seeds) else seeds

@@ -1,0 +1,261 @@
+"""Resets and steps that are under way in some lanes of a vector environment, on whichever wire each lane is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from openenv_gym_protocol.autoreset import AutoresetMode, Move
+from openenv_gym_protocol.errors import InvalidAction, OpenEnvGymError
+
+from openenv_gym.bridge.failing import Failing
+from openenv_gym.bridge.lane_state import LaneState, planned
+from openenv_gym.bridge.lanes.answers import Answer, Ask
+from openenv_gym.bridge.lanes.lanes import Lanes
+from openenv_gym.bridge.observations import LastObservations
+from openenv_gym.bridge.rows import Final, Result, Rows
+from openenv_gym.bridge.setup import Setup
+
+
+class Stepping:
+    """The resets and steps of all lanes.
+
+    Lanes of several servers are asked in one round. Lanes whose server does not keep episodes are reset from here:
+    instead of a step in NEXT_STEP, in a second round in SAME_STEP.
+
+    Args:
+        lanes: The lanes.
+        setup: What they are made from.
+        mode: What follows the end of an episode.
+        max_steps: Steps after which an episode is truncated.
+        failing: What becomes of a lane that fails in a step.
+
+    Attributes:
+        states: What is remembered of each lane.
+        observations: The last observation of each lane.
+        running: The lanes that were asked and have not settled.
+        results: The lanes that settled, and were not taken.
+        errors: The lanes that failed, and were not taken.
+    """
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        setup: Setup,
+        mode: AutoresetMode,
+        max_steps: int | None,
+        failing: Failing,
+    ) -> None:
+        self.states = [LaneState(mode, max_steps) for _ in range(len(lanes))]
+        self.observations = LastObservations(setup.observation_space, len(lanes))
+        self.running: set[int] = set()
+        self.results: dict[int, Result] = {}
+        self.errors: dict[int, OpenEnvGymError] = {}
+        self._lanes = lanes
+        self._setup = setup
+        self._mode = mode
+        self._failing = failing
+        self._resetting: set[int] = set()
+        self._again: list[int] = []
+        self._ended: dict[int, Result] = {}
+
+    def reset(self, lanes: Sequence[int], seeds: Mapping[int, int | None], once: Mapping[str, Any] | None) -> None:
+        """Begins to reset lanes, connecting those that have no session.
+
+        Args:
+            lanes: The lanes, of which none is running.
+            seeds: The seed of each, or None.
+            once: Reset options that go before the constructor's this once.
+        """
+        for lane in lanes:
+            self.states[lane].seed(seeds[lane])
+        self._resetting.update(lanes)
+        self.running.update(lanes)
+        self._lanes.start(self._resets(lanes, seeds, once), self._setup.timeouts.reset)
+
+    def step(self, actions: Mapping[int, Any]) -> None:
+        """Begins a step.
+
+        Args:
+            actions: An action for each of some lanes, of which none is running.
+
+        Raises:
+            EpisodeOver: A lane's episode is over and autoreset is disabled. Nothing was sent.
+            InvalidAction: An action is outside its space. Nothing was sent.
+        """
+        interface = self._setup.interface()
+        moves = planned({lane: self.states[lane] for lane in actions})
+        resets = [lane for lane, move in moves.items() if move is Move.RESET and not self._is_kept(lane)]
+        timeout = self._timeout(moves.values())
+        # Every action is written before anything is sent or drawn: a wrong one leaves all lanes as they were.
+        written = []
+        for group, members in self._lanes.grouped([lane for lane in actions if lane not in resets]):
+            given = {lane: actions[lane] for lane in members if moves[lane] is Move.STEP}
+            idle = [lane for lane in members if moves[lane] is Move.RESET]
+            try:
+                written.append((group, members, group.write(interface, given, idle)))
+            except InvalidAction as error:
+                error.args = (f"{error.message} [lane {error.lane}]",)
+                raise
+        self.running.update(actions)
+        asks: list[Ask] = []
+        for group, members, batch in written:
+            seeds = {lane: self._next_seed(lane, moves[lane]) for lane in members} if group.keeps_episodes else {}
+            asks += group.step(batch, seeds, timeout)
+        asks += self._resets(resets, dict.fromkeys(resets), None)
+        self._lanes.start(asks, timeout)
+        self._reset_again()
+
+    def settle(self, lanes: Iterable[int], timeout: float | None = None, *, at_least: int | None = None) -> bool:
+        """Waits until lanes have settled.
+
+        Args:
+            lanes: The lanes to wait for.
+            timeout: Seconds to wait; None to wait until the deadline of the calls themselves.
+            at_least: How many of them are enough; None for all.
+
+        Returns:
+            Whether they have.
+        """
+        wanted = set(lanes)
+        spare = 0 if at_least is None else max(len(wanted) - at_least, 0)
+        end = None if timeout is None else time.monotonic() + timeout
+        while len(wanted & self.running) > spare:
+            # Others that run beside them may come first.
+            needed = len(wanted & self.running) - spare if wanted >= self.running else 1
+            in_time = self._lanes.wait(needed, None if end is None else end - time.monotonic())
+            self._read()
+            if not in_time:
+                break
+        return len(wanted & self.running) <= spare
+
+    def give_up(self, reason: str) -> None:
+        """Gives up what is under way; its lanes are lost."""
+        self._lanes.give_up(reason)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets what is under way and what was not taken."""
+        self.running.clear()
+        self.results.clear()
+        self.errors.clear()
+        self._resetting.clear()
+        self._ended.clear()
+        self._again.clear()
+
+    def _resets(
+        self, lanes: Sequence[int], seeds: Mapping[int, int | None], once: Mapping[str, Any] | None
+    ) -> list[Ask]:
+        """Connects lanes where that must be, and asks them to reset; those that cannot be connected fail."""
+        if not lanes:
+            return []
+        interface = self._setup.interface()
+        failures = self._lanes.connect(lanes)
+        asks: list[Ask] = []
+        for group, members in self._lanes.grouped(lane for lane in lanes if lane not in failures):
+            sent = {}
+            for lane in members:
+                state = self.states[lane]
+                state.reader.use(interface)
+                sent[lane] = state.reset_seed(seeds[lane], is_new_session=self._lanes[lane].is_new_session)
+            asks += group.reset(sent, once, self._setup.timeouts.reset)
+        for lane, error in failures.items():
+            self._fail(lane, error)
+        return asks
+
+    def _is_kept(self, lane: int) -> bool:
+        """Whether a lane whose episode is over resets by itself when it is asked to step."""
+        is_alive = not self._lanes[lane].needs_connection
+        return self._lanes.group_of(lane).keeps_episodes and is_alive and not self.states[lane].must_reset
+
+    def _next_seed(self, lane: int, move: Move) -> int | None:
+        state = self.states[lane]
+        if move is Move.RESET:
+            return state.reset_seed(None, is_new_session=False)
+        return state.next_seed() if self._mode is AutoresetMode.SAME_STEP else None
+
+    def _timeout(self, moves: Iterable[Move]) -> float | None:
+        timeouts = self._setup.timeouts
+        # A server that resets within a step answers when it has done both.
+        both = self._mode is AutoresetMode.SAME_STEP or Move.RESET in set(moves)
+        phases = [timeouts.step, timeouts.reset] if both else [timeouts.step]
+        return None if None in phases else max(phase for phase in phases if phase is not None)
+
+    def _read(self) -> None:
+        interface = self._setup.interface()
+        by_source: dict[int, list[Answer]] = {}
+        for answer in self._lanes.take():
+            by_source.setdefault(id(answer.source), []).append(answer)
+        for answers in by_source.values():
+            for rows in answers[0].source.read(interface, answers, self.states):
+                self._note(rows)
+        self._reset_again()
+
+    def _note(self, rows: Rows) -> None:
+        if rows.leaves is not None:
+            self.observations.put_leaves(rows.lanes, rows.leaves)
+        else:
+            self.observations.put(rows.lanes, rows.values)
+        for row, lane in enumerate(rows.lanes):
+            result = Result(rows.rewards[row], rows.terminations[row], rows.truncations[row], rows.infos[row])
+            if rows.resets[row]:
+                self._begun(lane, result)
+            else:
+                self._stepped(lane, result, rows.finals.get(lane))
+        for lane, error in rows.errors.items():
+            self._lanes.name(error, lane)
+            self._fail(lane, error)
+
+    def _reset_again(self) -> None:
+        """Resets the lanes whose step asks for it: on the standard wire those that finished, in SAME_STEP."""
+        while self._again:
+            lanes, self._again = self._again, []
+            self._lanes.start(self._resets(lanes, dict.fromkeys(lanes), None), self._setup.timeouts.reset)
+
+    def _begun(self, lane: int, result: Result) -> None:
+        self.states[lane].begin()
+        self._failing.succeeded(lane)
+        ended = self._ended.pop(lane, None)
+        # In SAME_STEP the step that came before gives all but the info.
+        self._done(lane, result if ended is None else ended._replace(info=result.info))
+
+    def _stepped(self, lane: int, result: Result, final: Final | None) -> None:
+        state = self.states[lane]
+        end = state.rules.stepped(terminated=result.terminated, truncated=result.truncated)
+        result = result._replace(truncated=end.truncated, final=final)
+        if final is not None:
+            state.begin()
+        elif end.reset_now:
+            self._end(lane, result)
+            return
+        self._done(lane, result)
+
+    def _end(self, lane: int, result: Result) -> None:
+        """Keeps the step of a lane that has to be reset within it."""
+        self._ended[lane] = result._replace(final=Final(self.observations.value(lane), result.info))
+        self._again.append(lane)
+
+    def _fail(self, lane: int, error: OpenEnvGymError) -> None:
+        info = None if lane in self._resetting else self._failing.info(lane, error)
+        if info is None:
+            self.running.discard(lane)
+            self._resetting.discard(lane)
+            self._ended.pop(lane, None)
+            self.errors[lane] = error
+            return
+        state = self.states[lane]
+        state.rules.is_over = state.must_reset = True
+        missing = state.reader.info({}, reward_missing=True)
+        result = Result(0.0, terminated=False, truncated=True, info={**missing, **info})
+        if self._mode is not AutoresetMode.SAME_STEP:
+            self._done(lane, result)
+        elif lane in self._ended:
+            self._again.append(lane)
+        else:
+            self._end(lane, result)
+
+    def _done(self, lane: int, result: Result) -> None:
+        self.running.discard(lane)
+        self._resetting.discard(lane)
+        self.results[lane] = result
