@@ -1,1 +1,1 @@
-"""openenv_gym_registry."""
+"""Names of environments to what runs them: manifests, the catalogue, Gymnasium's ids."""

@@ -29,24 +29,37 @@ class Entry:
         project: The name of its folder.
         description: One sentence.
         max_episode_steps: The time limit in steps, or None.
+        reward_threshold: The return at which it counts as solved, or None.
         nondeterministic: Whether equal seeds and actions may end differently.
         spaces: The exact spaces as data, ``{"action": ..., "observation": ...}``, or None.
         reset_options: The JSON Schema of each reset option.
         info_keys: The metadata keys that every reset and step sets.
         seeded_stream: Whether unseeded resets continue the environment's own random stream; None when not said.
         seed_supported: Whether a seed determines the episode; None when not said.
+        settings: The environment variables that its server has.
+        server_keywords: Keywords that belong to those, because they change the spaces; each with the variable that
+            has its value as JSON.
+        render_modes: What it can be pictured as.
+        render_fps: Pictures a second, or None.
+        variants: Further ids of the project, whose servers have other settings.
     """
 
     id: str
     project: str
     description: str = ""
     max_episode_steps: int | None = None
+    reward_threshold: float | None = None
     nondeterministic: bool = False
     spaces: Mapping[str, Any] | None = None
     reset_options: Mapping[str, Any] = field(default_factory=dict)
     info_keys: tuple[str, ...] = ()
     seeded_stream: bool | None = None
     seed_supported: bool | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    server_keywords: Mapping[str, str] = field(default_factory=dict)
+    render_modes: tuple[str, ...] = ()
+    render_fps: int | None = None
+    variants: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +79,7 @@ class KnownSpace:
 def catalogue() -> Mapping[str, Entry]:
     """The bundled environments by their project's name."""
     entries = json.loads(CATALOGUE_PATH.read_text(encoding="utf-8"))
-    return {entry["project"]: Entry(**{**entry, "info_keys": tuple(entry["info_keys"])}) for entry in entries}
+    return {entry["project"]: _entry(entry) for entry in entries}
 
 
 @functools.cache
@@ -97,19 +110,18 @@ def read_entry(folder: Path) -> Entry:
     from openenv_gym_registry.manifest import read_manifest
 
     manifest = read_manifest(folder)
-    told = manifest.gymnasium
-    return Entry(
-        id=manifest.gymnasium_id,
-        project=folder.name,
-        description=manifest.description,
-        max_episode_steps=told.max_episode_steps,
-        nondeterministic=told.nondeterministic,
-        spaces=None if told.spaces is None else told.spaces.model_dump(),
-        reset_options=told.reset_options,
-        info_keys=tuple(told.info_keys),
-        seeded_stream=told.seeded_stream,
-        seed_supported=told.seed_supported,
+    told = manifest.gymnasium.model_dump(exclude={"id", "variants"})
+    shared = {"project": folder.name, "seeded_stream": told["seeded_stream"], "seed_supported": told["seed_supported"]}
+    variants = [{**shared, "id": id, **block.model_dump()} for id, block in manifest.gymnasium.variants.items()]
+    return _entry(
+        {"id": manifest.gymnasium_id, "description": manifest.description, **shared, **told, "variants": variants}
     )
+
+
+def _entry(told: Mapping[str, Any]) -> Entry:
+    """An entry from plain data, whose tuples are lists."""
+    rows = {name: tuple(told[name]) for name in ("info_keys", "render_modes")}
+    return Entry(**{**told, **rows, "variants": tuple(_entry(variant) for variant in told.get("variants", ()))})
 
 
 def built_catalogue(root: Path) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
+
+from openenv_gym_protocol.errors import ConfigurationError, ProviderError
 
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
-from openenv_gym_protocol.errors import ProviderError
-
 from openenv_gym_registry.catalogue import Entry, lookup, read_entry
 from openenv_gym_registry.projects import bundled_project
 from openenv_gym_registry.source import space_subdomain
@@ -36,6 +39,7 @@ class CatalogueEnv(RemoteEnv):
         Raises:
             UnknownOption: A keyword that is none of these.
         """
+        self._called = lookup(project).id
         super().__init__(render_mode=render_mode, **_bundled(project, keywords))
 
 
@@ -53,6 +57,7 @@ class CatalogueVectorEnv(RemoteVectorEnv):
         Raises:
             UnknownOption: A keyword that is none of these.
         """
+        self._called = lookup(project).id
         super().__init__(num_envs=num_envs, **_bundled(project, keywords))
 
 
@@ -66,6 +71,7 @@ class LocalEnv(RemoteEnv):
             ConfigurationError: The folder holds no project.
             UnknownOption: A keyword that neither ``RemoteEnv`` nor the environment knows.
         """
+        self._called = f"The project {path}"
         super().__init__(render_mode=render_mode, **_local(path, keywords))
 
 
@@ -79,6 +85,7 @@ class LocalVectorEnv(RemoteVectorEnv):
             ConfigurationError: The folder holds no project.
             UnknownOption: A keyword that neither ``RemoteVectorEnv`` nor the environment knows.
         """
+        self._called = f"The project {path}"
         super().__init__(num_envs=num_envs, **_local(path, keywords))
 
 
@@ -93,6 +100,7 @@ class SpaceEnv(RemoteEnv):
         """
         if not _says_where(keywords):
             _refuse(space)
+        self._called = f"The Space {space}"
         super().__init__(render_mode=render_mode, **keywords)
 
 
@@ -107,36 +115,103 @@ class SpaceVectorEnv(RemoteVectorEnv):
         """
         if not _says_where(keywords):
             _refuse(space)
+        self._called = f"The Space {space}"
         super().__init__(num_envs=num_envs, **keywords)
 
 
+def split_keywords(entry: Entry, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parts the keywords that change the environment's spaces, which belong to its server, from all others."""
+    fixed = {name: keywords[name] for name in entry.server_keywords if name in keywords}
+    return fixed, {name: value for name, value in keywords.items() if name not in fixed}
+
+
+def declared_in(path: str) -> Declared | None:
+    """What the manifest of a project's folder says of its environment; None where there is no manifest.
+
+    Raises:
+        ConfigurationError: The manifest is wrong; the message names the line and the field.
+    """
+    folder = Path(path).expanduser()
+    return _said(read_entry(folder)) if (folder / "openenv.yaml").exists() else None
+
+
+def describe(entry: Entry, keywords: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds to ``RemoteEnv``'s keywords what the catalogue says of an environment.
+
+    Args:
+        entry: The environment.
+        keywords: The keywords.
+        fixed: Those that changed its spaces. With some, the server is asked for the spaces when the environment is
+            constructed.
+    """
+    if not fixed:
+        return {"declared": _declared(entry), **keywords} if entry.spaces is not None else {**keywords}
+    named = {name: keywords[name] for name in entry.reset_options if name in keywords}
+    rest = {name: value for name, value in keywords.items() if name not in named}
+    return {**rest, "reset_options": {**named, **(keywords.get("reset_options") or {})}}
+
+
+def place(keywords: Mapping[str, Any], path: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    """Adds to ``RemoteEnv``'s keywords where the environment runs, if they do not say it, and its server's settings.
+
+    Raises:
+        ConfigurationError: There are settings for a server that runs already.
+    """
+    if not settings:
+        return {**keywords} if _says_where(keywords) else {**keywords, "path": path}
+    if keywords.get("base_url") is not None:
+        raise ConfigurationError(
+            f"{', '.join(settings)} would be settings of a server, but base_url names one that runs."
+        )
+    where = {} if _says_where(keywords) else {"path": path}
+    return {**keywords, **where, "settings": {**(keywords.get("settings") or {}), **settings}}
+
+
 def _bundled(project: str, keywords: dict[str, Any]) -> dict[str, Any]:
-    entry = lookup(project)
-    where = {} if _says_where(keywords) else {"path": str(bundled_project(project))}
-    return {**_declared(entry), **keywords, **where}
+    return _served(lookup(project), keywords, lambda: str(bundled_project(project)))
 
 
 def _local(path: str, keywords: dict[str, Any]) -> dict[str, Any]:
-    where = {} if _says_where(keywords) else {"path": path}
-    return {**_declared(read_entry(Path(path))), **keywords, **where}
+    entry = read_entry(Path(path))
+    told = _served(entry, keywords, lambda: path)
+    changes_spaces = bool(split_keywords(entry, keywords)[0])
+    return told if changes_spaces else {**told, "declared": _said(entry)}
 
 
-def _says_where(keywords: dict[str, Any]) -> bool:
-    return any(keywords.get(place) is not None for place in _PLACES)
+def _said(entry: Entry) -> Declared:
+    """What a manifest says. Unlike the catalogue's, it may leave out what there is."""
+    return replace(_declared(entry), reset_options=entry.reset_options or None)
 
 
-def _declared(entry: Entry) -> dict[str, Any]:
-    if entry.spaces is None:
-        return {}
-    declared = Declared(
-        action_space=dict(entry.spaces["action"]),
-        observation_space=dict(entry.spaces["observation"]),
+def _served(entry: Entry, keywords: dict[str, Any], path: Callable[[], str]) -> dict[str, Any]:
+    fixed, rest = split_keywords(entry, keywords)
+    settings = {entry.server_keywords[name]: _as_json(name, value) for name, value in fixed.items()}
+    return place(describe(entry, rest, fixed), "" if _says_where(rest) else path(), settings)
+
+
+def _as_json(name: str, value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{name}={value!r} is a setting of the server and travels as JSON: {error}") from error
+
+
+def _says_where(keywords: Mapping[str, Any]) -> bool:
+    return any(keywords.get(name) is not None for name in _PLACES)
+
+
+def _declared(entry: Entry) -> Declared:
+    spaces = entry.spaces or {"action": None, "observation": None}
+    return Declared(
+        action_space=spaces["action"],
+        observation_space=spaces["observation"],
         reset_options=entry.reset_options,
         info_keys=entry.info_keys,
         seeded_stream=entry.seeded_stream,
         seed_supported=entry.seed_supported,
+        render_modes=entry.render_modes,
+        render_fps=entry.render_fps,
     )
-    return {"declared": declared}
 
 
 def _refuse(space: str) -> NoReturn:

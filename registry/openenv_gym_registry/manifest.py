@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from openenv_gym_protocol.errors import ConfigurationError
+from openenv_gym_protocol.errors import ConfigurationError, nearest
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from openenv_gym_registry.yaml_lines import Lines, read_yaml
+from openenv_gym_registry.yaml_lines import Lines, Where, read_yaml
 
 MANIFEST_NAME = "openenv.yaml"
 
@@ -30,17 +30,34 @@ class SpacesBlock(_Closed):
     observation: dict[str, Any]
 
 
-class GymnasiumBlock(_Closed):
-    """What Gymnasium needs to know before a server runs."""
-
-    id: GymnasiumId | None = None
+class _Described(_Closed):
     max_episode_steps: int | None = Field(default=None, gt=0, description="The time limit, in steps")
+    reward_threshold: float | None = Field(default=None, description="The return at which it counts as solved")
     nondeterministic: bool = Field(default=False, description="Equal seeds and actions may end differently")
     spaces: SpacesBlock | None = None
     reset_options: dict[str, dict[str, Any]] = Field(default_factory=dict, description="A JSON Schema a name")
     info_keys: list[str] = Field(default_factory=list, description="Metadata keys that every reset and step sets")
+    server_keywords: dict[str, str] = Field(
+        default_factory=dict, description="Keywords that change the spaces, each with the server's variable for it"
+    )
+    render_modes: list[str] = Field(default_factory=list, description="What it can be pictured as")
+    render_fps: int | None = Field(default=None, gt=0, description="Pictures a second")
+
+
+class VariantBlock(_Described):
+    """A further id of the same project: what its server does with other settings."""
+
+    description: str = ""
+    settings: dict[str, str] = Field(description="The server's environment variables")
+
+
+class GymnasiumBlock(_Described):
+    """What Gymnasium needs to know before a server runs."""
+
+    id: GymnasiumId | None = None
     seeded_stream: bool | None = None
     seed_supported: bool | None = None
+    variants: dict[GymnasiumId, VariantBlock] = Field(default_factory=dict, description="Further ids")
 
 
 class Manifest(BaseModel):
@@ -131,9 +148,31 @@ def _faults(error: ValidationError, lines: Lines, origin: str) -> list[str]:
     for fault in error.errors(include_url=False):
         where = tuple(fault["loc"])
         field = ".".join(map(str, where))
-        told.append(f"{origin}, line {lines.of(where)}: {field}: {fault['msg']}{_hint(fault['type'])}")
+        told.append(f"{origin}, line {lines.of(where)}: {field}: {_reason(fault['type'], where, fault['msg'])}")
     return told
 
 
-def _hint(kind: str) -> str:
-    return " (write it in quotes)" if kind == "string_type" else ""
+_FORMS = {
+    "id": "an id is openenv/, a name and a version, such as openenv/MyGame-v0; for another namespace call "
+    'openenv_gym.register_local(path, id="mine/Game-v1")',
+    "name": "a name has letters, digits and . _ - and begins with a letter or a digit, such as my_game",
+    "app": "an app is a module and its attribute, such as server.app:app",
+}
+"""What each pattern asks for, in words."""
+
+
+def _reason(kind: str, where: Where, message: str) -> str:
+    if kind == "string_type":
+        return f"{message} (write it in quotes)"
+    if kind == "extra_forbidden":
+        return f"there is no such key. {nearest(str(where[-1]), _block_at(where).model_fields)}"
+    if kind == "string_pattern_mismatch":
+        return _FORMS.get(str(where[-1]), _FORMS["id"])
+    return message
+
+
+def _block_at(where: Where) -> type[BaseModel]:
+    around = where[:-1]
+    if around[-1:] == ("spaces",):
+        return SpacesBlock
+    return VariantBlock if "variants" in around else GymnasiumBlock

@@ -10,6 +10,8 @@ import gymnasium
 from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym_registry.catalogue import Entry, catalogue, known_spaces, read_entry
+from openenv_gym_registry.gymnasium_ids import PROJECT, register_gymnasium_project
+from openenv_gym_registry.projects import projects_root
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +27,9 @@ def register_all() -> None:
     It reads two files of this package and no other; what is registered already stays as it is.
     """
     for entry in catalogue().values():
-        if entry.id not in gymnasium.registry:
+        if entry.project == PROJECT:
+            register_gymnasium_project(entry)
+        elif entry.id not in gymnasium.registry:
             _register_entry(entry, "Catalogue", project=entry.project)
     for known in known_spaces():
         if known.id not in gymnasium.registry:
@@ -42,20 +46,26 @@ def register_local(path: str | Path, *, id: str | None = None) -> str:
         id: The Gymnasium id; by default the one its ``openenv.yaml`` declares, or ``openenv/<Name>-v0``.
 
     Returns:
-        The id, for ``gymnasium.make`` and ``gymnasium.make_vec``.
+        The id, for ``gymnasium.make`` and ``gymnasium.make_vec``. A bundled project has its id already.
 
     Raises:
         ConfigurationError: The folder holds no project, its manifest is wrong, or the id belongs to another
             environment.
     """
     folder = Path(path).expanduser().resolve()
+    bundled = _bundled(folder)
+    if bundled is not None and id in (None, bundled):
+        return bundled
     entry = read_entry(folder)
     if not (folder / "server" / "app.py").is_file():
         raise ConfigurationError(f"{folder} is no environment project: it has no server/app.py.")
     chosen = id or entry.id
     known = gymnasium.registry.get(chosen)
     if known is not None and known.kwargs.get("path") != str(folder):
-        raise ConfigurationError(f"{chosen} belongs to another environment ({_origin(known)}): pass id= to choose.")
+        raise ConfigurationError(
+            f"{chosen} belongs to another environment ({_origin(known)}). Choose another id: "
+            f'register_local({str(folder)!r}, id="{_free_id(chosen)}").'
+        )
     gymnasium.registry.pop(chosen, None)  # the same folder again: its manifest may say something new
     _register_entry(entry, "Local", id=chosen, path=str(folder))
     logger.info("registered %s for %s", chosen, folder)
@@ -68,6 +78,7 @@ def _register_entry(entry: Entry, kind: str, *, id: str | None = None, **kwargs:
         f"{_MAKE}:{kind}Env",
         f"{_MAKE}:{kind}VectorEnv",
         max_episode_steps=entry.max_episode_steps,
+        reward_threshold=entry.reward_threshold,
         nondeterministic=entry.nondeterministic,
         kwargs=kwargs,
     )
@@ -75,6 +86,20 @@ def _register_entry(entry: Entry, kind: str, *, id: str | None = None, **kwargs:
 
 def _register(id: str, entry_point: str, vector_entry_point: str, **rest: Any) -> None:
     gymnasium.register(id, entry_point=entry_point, vector_entry_point=vector_entry_point, **rest)
+
+
+def _bundled(folder: Path) -> str | None:
+    """The registered id of a bundled project's own folder."""
+    entry = catalogue().get(folder.name)
+    if entry is None or entry.id not in gymnasium.registry:
+        return None
+    return entry.id if folder == (projects_root() / folder.name).resolve() else None
+
+
+def _free_id(taken: str) -> str:
+    name, _, version = taken.rpartition("-v")
+    names = (f"{name or taken}{suffix}-v{version or 0}" for suffix in ("Local", *map(str, range(2, 10**6))))
+    return next(id for id in names if id not in gymnasium.registry)
 
 
 def _origin(spec: Any) -> str:

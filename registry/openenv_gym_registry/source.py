@@ -68,7 +68,7 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Path:
+class Folder:
     """A folder that holds a project.
 
     Attributes:
@@ -78,7 +78,7 @@ class Path:
     path: str
 
 
-Source: TypeAlias = Url | Image | Space | Path
+Source: TypeAlias = Url | Image | Space | Folder
 
 
 def parse_source(text: str) -> Source:
@@ -97,11 +97,11 @@ def parse_source(text: str) -> Source:
     if kind == "space":
         return parse_space(rest)
     if kind == "path":
-        return Path(_given(rest, text))
+        return Folder(_given(rest, text))
     if kind == "image":
         return Image(_image(rest, text))
     if text.startswith((".", "/", "~")):
-        return Path(text)
+        return Folder(text)
     if "://" in text:
         return _url(text)
     if ":" in text or _has_registry(text):

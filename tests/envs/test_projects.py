@@ -14,7 +14,7 @@ from openenv_gym_protocol.gymnasium_spaces import data_to_space, space_to_data
 from openenv_gym_registry.manifest import Manifest, read_manifest
 from openenv_gym_registry.projects import projects_root
 
-import openenv_gym.bridge.text_spaces  # noqa: F401 - makes its spaces known by name
+from openenv_gym.bridge.env import RemoteEnv
 from tests.support.servers import running_server
 from tests.support.wire import record_request
 
@@ -80,6 +80,19 @@ def test_the_manifest_says_what_the_server_says(name: str) -> None:
     }
 
 
+def test_the_info_of_every_reset_and_step_has_the_same_keys(name: str) -> None:
+    with running_server("server.app:app", cwd=folder_of(name)) as server:
+        env = RemoteEnv(server.base_url)
+        env.action_space.seed(1)
+        keys = set()
+        for episode in range(2):
+            _, info = env.reset(seed=episode)
+            keys.add(tuple(sorted(info)))
+            keys.add(tuple(sorted(env.step(env.action_space.sample())[4])))
+        env.close()
+    assert keys == {tuple(sorted([*manifest_of(name).gymnasium.info_keys, "reward_missing", "seed_applied"]))}
+
+
 def test_the_declared_spaces_are_written_in_their_one_form(name: str) -> None:
     spaces = manifest_of(name).gymnasium.spaces
     assert spaces is not None
@@ -95,8 +108,9 @@ def test_what_a_client_imports_needs_no_server_kit(name: str, side: str) -> None
     assert loaded(name, imports, ("openenv_gym_server", "fastapi", "uvicorn")) == ""
 
 
-def test_the_servers_side_needs_no_gymnasium(name: str) -> None:
-    assert loaded(name, f"import {name}_env.environment, sys", ("gymnasium", "openenv_gym", "httpx")) == ""
+def test_the_servers_side_needs_no_gymnasium_but_where_it_plays_gymnasiums_own(name: str) -> None:
+    unwanted = ("openenv_gym", "httpx") if name == "gymnasium" else ("gymnasium", "openenv_gym", "httpx")
+    assert loaded(name, f"import {name}_env.environment, sys", unwanted) == ""
 
 
 def test_the_projects_public_names_are_those_it_lists(name: str) -> None:

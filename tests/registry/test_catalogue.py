@@ -47,6 +47,16 @@ def test_a_changed_manifest_shows_in_the_catalogue(tmp_path: Path) -> None:
     assert read_entry(project).info_keys == ()
 
 
+def test_variants_of_a_project_share_what_is_said_of_its_seeds(tmp_path: Path) -> None:
+    project = tmp_path / "grid"
+    project.mkdir()
+    block = "x-openenv-gym:\n  seeded_stream: true\n  variants:\n    openenv/Wide-v2: {settings: {WIDTH: '9'}}\n"
+    (project / "openenv.yaml").write_text(f"name: grid\n{block}", encoding="utf-8")
+    (variant,) = read_entry(project).variants
+    assert (variant.id, variant.project, variant.settings) == ("openenv/Wide-v2", "grid", {"WIDTH": "9"})
+    assert (variant.seeded_stream, variant.seed_supported, variant.variants) == (True, None, ())
+
+
 def test_an_unknown_project_names_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="'blackjack'"):
         lookup("blackjak")

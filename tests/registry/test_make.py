@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from openenv_gym_registry.projects import bundled_project
 from openenv_gym_registry.registration import register_local
 
 import openenv_gym
+from tests.support.pools import PROJECTS
 from tests.support.servers import running_server
 
 ECHO_HI = {"tool_name": "echo_message", "arguments": {"message": "hi"}}
@@ -70,7 +72,8 @@ def trajectory(env: gymnasium.Env[Any, Any], episodes: int = 15) -> list[Any]:
     return seen
 
 
-@pytest.mark.parametrize("id", ["openenv/Blackjack-v0", "openenv/Echo-v0"])
+@pytest.mark.requirement("E3", "E5")
+@pytest.mark.parametrize("id", ["openenv/Blackjack-v0", "openenv/Echo-v0", "openenv/GridWorld-v0"])
 def test_check_env_has_nothing_to_say(id: str) -> None:
     env = gymnasium.make(id)
     with warnings.catch_warnings():
@@ -115,6 +118,7 @@ def test_an_echo_comes_back_as_json_text() -> None:
     env.close()
 
 
+@pytest.mark.requirement("E10")
 def test_construction_starts_nothing_and_knows_the_spaces() -> None:
     printed = run_python(
         "import gymnasium, openenv_gym, os, psutil\n"
@@ -127,6 +131,7 @@ def test_construction_starts_nothing_and_knows_the_spaces() -> None:
     assert printed == "0 False"
 
 
+@pytest.mark.requirement("P1")
 def test_the_id_with_its_module_needs_no_import() -> None:
     printed = run_python(
         "import gymnasium\n"
@@ -143,11 +148,83 @@ def test_an_unknown_keyword_is_pythons_own_error_before_anything_starts(make: An
         make("openenv/Blackjack-v0", frameskip=1)
 
 
+@pytest.mark.parametrize(
+    "id", ["openenv/Blackjack-v0", "openenv/CartPole-v1", "openenv/Gymnasium-v0", "openenv/GridWorld-v0"]
+)
+def test_an_error_calls_an_environment_by_its_id(id: str) -> None:
+    with pytest.raises(UnknownOption, match=f"^{id} got an unexpected keyword argument 'frameskip'"):
+        gymnasium.make(id, frameskip=1)
+
+
+@pytest.fixture
+def guess(tmp_path: Path) -> Iterator[Path]:
+    """A project of somebody's own, with one reset option."""
+    before = dict(gymnasium.registry)
+    folder = tmp_path / "guess"
+    shutil.copytree(PROJECTS / "guess", folder)
+    yield folder
+    gymnasium.registry.clear()
+    gymnasium.registry.update(before)
+
+
+def ways(project: Path) -> list[Any]:
+    """Everything that makes an environment of a folder."""
+    local = register_local(project)
+    return [
+        partial(gymnasium.make, local),
+        partial(gymnasium.make, "openenv/Remote-v0", path=str(project)),
+        partial(gymnasium.make_vec, local),
+        partial(openenv_gym.RemoteEnv, path=project),
+        partial(openenv_gym.RemoteVectorEnv, path=project),
+    ]
+
+
+def test_an_option_that_a_project_does_not_list_is_told_how_to_be_written(guess: Path) -> None:
+    for make in ways(guess):
+        with pytest.raises(UnknownOption, match=r"unexpected keyword argument 'target'.*reset_options=\{'target': 2\}"):
+            make(target=2)
+    for make in ways(guess)[:2]:
+        env = make(reset_options={"target": 2})
+        env.reset(seed=1)
+        assert env.step(2)[1] == 1.0
+        env.close()
+
+
+def test_an_option_that_a_project_lists_is_a_keyword(guess: Path) -> None:
+    with (guess / "openenv.yaml").open("a", encoding="utf-8") as manifest:
+        manifest.write("x-openenv-gym:\n  reset_options:\n    target: {type: integer}\n")
+    for make in ways(guess):
+        with pytest.raises(UnknownOption, match=r"'targt'.*'target'"):
+            make(targt=2)
+    for make in ways(guess)[:4]:
+        env = make(target=2)
+        env.reset(seed=1)
+        assert float(np.squeeze(env.step(np.array([[2]]) if hasattr(env, "num_envs") else 2)[1])) == 1.0
+        env.close()
+    with_settings = openenv_gym.RemoteEnv(path=guess, settings={"GUESS_HINTS": "1"}, target=3)
+    with_settings.reset(seed=1)
+    assert with_settings.step(3)[1] == 1.0
+    with_settings.close()
+
+
+def test_a_wrong_manifest_is_refused_in_the_same_words_everywhere(guess: Path) -> None:
+    made = ways(guess)
+    with (guess / "openenv.yaml").open("a", encoding="utf-8") as manifest:
+        manifest.write("x-openenv-gym: {reset_option: {}}\n")
+    told = set()
+    for make in [*made, partial(register_local, guess)]:
+        with pytest.raises(ConfigurationError, match="reset_options") as caught:
+            make()
+        told.add(str(caught.value))
+    assert len(told) == 1
+
+
 def test_a_misspelt_reset_option_names_the_right_one() -> None:
     with pytest.raises(UnknownOption, match="'natural'"):
         gymnasium.make("openenv/Blackjack-v0", naturel=True)
 
 
+@pytest.mark.requirement("spec")
 def test_specs_of_made_environments_can_be_made_again() -> None:
     env = gymnasium.make("openenv/Blackjack-v0", natural=True, sab=False)
     assert env.spec is not None

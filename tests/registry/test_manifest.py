@@ -46,6 +46,15 @@ def test_a_full_manifest_is_read_and_written_without_loss() -> None:
     assert parse_manifest(manifest.to_yaml()) == manifest
 
 
+def test_variants_have_settings_and_a_description_of_their_own() -> None:
+    variant = "    openenv/Grid-v4: {settings: {GRID_SIZE: '9'}, max_episode_steps: 7, reward_threshold: 0.5}\n"
+    manifest = parse_manifest(f"{FULL}  server_keywords: {{size: GRID_SIZE}}\n  variants:\n{variant}")
+    assert manifest.gymnasium.server_keywords == {"size": "GRID_SIZE"}
+    (block,) = manifest.gymnasium.variants.values()
+    assert (block.settings, block.max_episode_steps, block.spaces) == ({"GRID_SIZE": "9"}, 7, None)
+    assert parse_manifest(manifest.to_yaml()) == manifest
+
+
 def test_keys_of_others_are_kept() -> None:
     manifest = parse_manifest(FULL)
     assert (manifest.model_extra or {})["artist"] == "somebody"
@@ -78,6 +87,13 @@ def test_names_become_camel_case(name: str, expected: str) -> None:
         ("name: echo\n\nvariables:\n  A: 1\n", 4, "variables.A"),
         ("name: echo\nx-openenv-gym:\n  idd: x\n", 3, "x-openenv-gym.idd"),
         ("name: echo\nx-openenv-gym:\n  id: CartPole-v1\n", 3, "x-openenv-gym.id"),
+        ("name: echo\nx-openenv-gym:\n  server_keywords: [a]\n", 3, "x-openenv-gym.server_keywords"),
+        ("name: echo\nx-openenv-gym:\n  render_fps: 0\n", 3, "x-openenv-gym.render_fps"),
+        (
+            "name: echo\nx-openenv-gym:\n  variants:\n    openenv/E-v1: {settings: {}, seed: 1}\n",
+            4,
+            "x-openenv-gym.variants.openenv/E-v1.seed",
+        ),
         ("name: echo\nx-openenv-gym:\n  id: openenv/a:b-v1\n", 3, "x-openenv-gym.id"),
         ("name: echo\nx-openenv-gym:\n  max_episode_steps: 0\n", 3, "x-openenv-gym.max_episode_steps"),
         ("name: echo\nx-openenv-gym:\n  spaces:\n    action: {}\n", 3, "x-openenv-gym.spaces.observation"),
@@ -118,3 +134,31 @@ def test_a_manifest_that_cannot_be_read_is_told(tmp_path: Path, content: bytes |
 
 def test_a_manifest_says_only_what_was_said() -> None:
     assert Manifest(name="echo").to_yaml() == "name: echo\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x-openenv-gym: {reset_option: {}}", "'reset_options'"),
+        ("x-openenv-gym: {spaces: {action: {}, observation: {}, observations: {}}}", "'observation'"),
+        ("x-openenv-gym: {variants: {openenv/A-v0: {settings: {}, setting: {}}}}", "'settings'"),
+    ],
+)
+def test_a_key_that_nobody_knows_names_the_nearest(text: str, told: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"no such key. Did you mean {told}"):
+        parse_manifest(f"name: echo\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "example"),
+    [
+        ("name: echo\nx-openenv-gym: {id: mine/Grid-v1}\n", "openenv/MyGame-v0"),
+        ("name: echo\nx-openenv-gym: {variants: {CartPole-v1: {settings: {}}}}\n", "openenv/MyGame-v0"),
+        ("name: a b\n", "my_game"),
+        ("name: echo\napp: server/app.py\n", "server.app:app"),
+    ],
+)
+def test_what_has_a_wrong_form_is_told_in_words(text: str, example: str) -> None:
+    with pytest.raises(ConfigurationError, match=example) as caught:
+        parse_manifest(text)
+    assert "^" not in str(caught.value)

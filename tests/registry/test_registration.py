@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_registry.catalogue import catalogue, known_spaces
+from openenv_gym_registry.projects import bundled_project
 from openenv_gym_registry.registration import REMOTE_ID, register_all, register_local
 
 
@@ -50,9 +52,10 @@ def run_python(code: str) -> str:
 
 def test_the_import_registers_bundled_environments_spaces_and_remote() -> None:
     listed = run_python("import openenv_gym, gymnasium, json; print(json.dumps(list(gymnasium.registry)))")
-    expected = {entry.id for entry in catalogue().values()} | {known.id for known in known_spaces()} | {REMOTE_ID}
+    bundled = {each.id for entry in catalogue().values() for each in (entry, *entry.variants)}
+    expected = bundled | {known.id for known in known_spaces()} | {REMOTE_ID}
     assert {id for id in json.loads(listed) if id.startswith("openenv/")} == expected
-    assert {"openenv/Echo-v0", "openenv/Blackjack-v0", "openenv/echo_env", "openenv/Remote-v0"} <= expected
+    assert {"openenv/Echo-v0", "openenv/CartPole-v1", "openenv/echo_env", "openenv/Remote-v0"} <= expected
 
 
 def test_the_import_reads_no_other_files_and_opens_no_socket() -> None:
@@ -132,9 +135,19 @@ def test_the_same_folder_again_takes_its_new_manifest_without_a_warning(project:
 
 def test_the_id_of_another_environment_is_not_taken(project: Path) -> None:
     (project / "openenv.yaml").write_text("name: echo\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="id="):
+    with pytest.raises(ConfigurationError, match="id=") as caught:
         register_local(project)
     assert gymnasium.spec("openenv/Echo-v0").kwargs == {"project": "echo"}
+    (line,) = re.findall(r"register_local\(.*\)", str(caught.value))
+    assert eval(line, {"register_local": register_local}) in gymnasium.registry
+
+
+def test_a_bundled_projects_own_folder_has_its_id_already() -> None:
+    folder = bundled_project("blackjack")
+    before = ours()
+    assert register_local(folder) == "openenv/Blackjack-v0"
+    assert ours() == before
+    assert register_local(folder, id="mine/Blackjack-v3") == "mine/Blackjack-v3"
 
 
 @pytest.mark.parametrize("missing", ["openenv.yaml", "server/app.py"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openenv_gym_protocol.errors import ConfigurationError
-from openenv_gym_registry.source import Image, Path, Space, Url, parse_source, parse_space, space_subdomain
+from openenv_gym_registry.source import Folder, Image, Space, Url, parse_source, parse_space, space_subdomain
 
 ECHO = Space(id="openenv/echo_env", revision=None, subdomain="openenv-echo-env")
 ECHO_AT = Space(id="openenv/echo_env", revision="v1.2", subdomain="openenv-echo-env")
@@ -136,8 +136,8 @@ def test_an_image_is_known_by_its_tag_digest_or_registry(text: str, reference: s
 
 @pytest.mark.parametrize("text", ["./my_env", "../my_env", "/a folder/my env", "~/my_env", "."])
 def test_a_folder_is_never_taken_for_a_space(text: str) -> None:
-    assert parse_source(text) == Path(text)
-    assert parse_source(f"path:{text}") == Path(text)
+    assert parse_source(text) == Folder(text)
+    assert parse_source(f"path:{text}") == Folder(text)
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_any_text_is_a_source_or_a_configuration_error(text: str) -> None:
         source = parse_source(text)
     except ConfigurationError:
         return
-    assert isinstance(source, Url | Image | Space | Path)
+    assert isinstance(source, Url | Image | Space | Folder)

@@ -20,7 +20,7 @@ class EchoEnvironment(MCPEnvironment):
     SUPPORTS_CONCURRENT_SESSIONS = True
     execution = "inline"  # a call takes microseconds
     seeded_stream = True
-    info_keys: ClassVar[list[str] | None] = []
+    info_keys: ClassVar[list[str] | None] = ["status", "message"]  # only a reset sets them
     spaces: ClassVar[dict[str, Any] | None] = {
         "action": {
             "type": "Dict",

@@ -1,0 +1,184 @@
+"""A Gymnasium environment as a session of a server."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from gymnasium import Env
+from gymnasium.error import DependencyNotInstalled
+from openenv_gym_protocol.bodies import Metadata
+from openenv_gym_server.environment import Environment
+
+from gymnasium_env.infos import InfoWriter
+from gymnasium_env.models import GymnasiumAction, GymnasiumObservation, GymnasiumState
+from gymnasium_env.recipe import Recipe
+
+logger = logging.getLogger(__name__)
+
+
+class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, GymnasiumState]):
+    """One environment that is built when it is first reset, and again only when its keywords change.
+
+    Its random numbers are the environment's own: the same seed and actions give what they give without a server,
+    and an unseeded reset goes on in the same stream, after a rebuilding too.
+
+    ``gymnasium_env.serving.served`` makes the class for one id: with its recipe, its spaces and the arguments of its
+    reset.
+
+    Attributes:
+        terminated: The last step ended the episode.
+        truncated: The last step cut the episode off. Only an id with a time limit of the server's, or of its own
+            making, does.
+    """
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+    seeded_stream = True
+    recipe: ClassVar[Recipe]
+    observation_class: ClassVar[type[GymnasiumObservation]]
+    start_options: ClassVar[tuple[str, ...]] = ()
+    """The reset options that are the environment's own, not its constructor's."""
+    render_fps: ClassVar[int] = 30
+    """Pictures a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._env: Env[Any, Any] | None = None
+        self._keywords: dict[str, Any] = {}
+        self._infos = InfoWriter()
+        self._episode_id: str | None = None
+        self._step_count = 0
+        self.terminated = self.truncated = False
+
+    def reset(self, seed: int | None = None, episode_id: str | None = None, **options: Any) -> GymnasiumObservation:
+        """Starts an episode.
+
+        Args:
+            seed: Starts the random numbers anew; without one they go on.
+            episode_id: The episode's name; by default a random one.
+            **options: The constructor's keywords, and numbers for the environment's own reset. What is left out has
+                its default.
+
+        Raises:
+            ValueError: A keyword would change the spaces, or the environment refuses it.
+        """
+        start = {name: options[name] for name in self.start_options if options.get(name) is not None}
+        env = self._built({name: options.get(name, value) for name, value in self.recipe.defaults.items()})
+        value, info = env.reset(seed=seed, options=start or None)
+        self._episode_id = episode_id or str(uuid4())
+        self._step_count = 0
+        self.terminated = self.truncated = False
+        return self.observation_class(observation=value, metadata=self._infos.plain(info))
+
+    def step(self, action: GymnasiumAction, timeout_s: float | None = None, **options: Any) -> GymnasiumObservation:
+        """Takes a step.
+
+        An episode that terminates and is cut off in the same step counts as terminated where only one can be told.
+
+        Raises:
+            RuntimeError: There was no reset yet.
+        """
+        value, reward, terminated, truncated, info = self._running.step(action.action)
+        self._step_count += 1
+        self.terminated, self.truncated = bool(terminated), bool(truncated)
+        metadata = self._infos.plain(info)
+        if self.truncated and not self.terminated:
+            metadata["truncated"] = True
+        return self.observation_class(
+            observation=value,
+            reward=None if reward is None else float(reward),
+            done=self.terminated or self.truncated,
+            metadata=metadata,
+        )
+
+    @property
+    def state(self) -> GymnasiumState:
+        """Where the episode stands."""
+        return GymnasiumState(
+            episode_id=self._episode_id,
+            step_count=self._step_count,
+            env_id=self.recipe.spec.id,
+            keywords=self._keywords,
+            terminated=self.terminated,
+            truncated=self.truncated,
+        )
+
+    def render(self, mode: str | None = None) -> Any:
+        """Pictures the present state.
+
+        Args:
+            mode: One of ``render_modes``; by default the first.
+
+        Returns:
+            For ``rgb_array`` an array of uint8 of shape ``(height, width, 3)``, for ``ansi`` a text.
+
+        Raises:
+            ValueError: The environment has no such mode.
+            RuntimeError: There was no reset yet, or a library that draws is missing.
+        """
+        mode = mode or next(iter(self.render_modes), None)
+        if mode not in self.render_modes:
+            raise ValueError(f"{self.recipe.spec.id} has no render mode {mode!r}; it has {list(self.render_modes)}.")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame would look for a screen
+        # Which mode is wanted is not known when the environment is built, and it draws nothing before it is asked.
+        self._running.unwrapped.render_mode = mode
+        try:
+            return self._running.render()
+        except DependencyNotInstalled as error:
+            raise RuntimeError(
+                f'{error}. Pictures need it where the server runs: pip install "openenv-gym-gymnasium[render]", or '
+                '"gymnasium[classic-control,toy-text]".'
+            ) from error
+
+    def __getattr__(self, name: str) -> Any:
+        """Reads an attribute of Gymnasium's environment, if it is one of ``remote_names``."""
+        if name not in type(self).remote_names:
+            raise AttributeError(f"{name!r} is none of the names that can be read: {list(type(self).remote_names)}.")
+        return getattr(self._running.unwrapped, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets a number or flag of Gymnasium's environment, if it is one of ``remote_names``.
+
+        It holds until the environment is built anew.
+        """
+        if name not in type(self).remote_names:
+            super().__setattr__(name, value)
+            return
+        old = getattr(self, name)
+        if not isinstance(old, int | float) or not _is_like(value, old):
+            raise TypeError(f"{name} is {old!r}; it cannot become {value!r}.")
+        setattr(self._running.unwrapped, name, value)
+
+    def close(self) -> None:
+        """Closes the environment."""
+        if self._env is not None:
+            self._env.close()
+
+    def get_metadata(self) -> Metadata:
+        """What ``/metadata`` says."""
+        return Metadata(name=self.recipe.spec.id, description=f"Gymnasium's {self.recipe.spec.id}", version="0.1.0")
+
+    @property
+    def _running(self) -> Env[Any, Any]:
+        if self._env is None:
+            raise RuntimeError("No episode is being played: reset first.")
+        return self._env
+
+    def _built(self, keywords: dict[str, Any]) -> Env[Any, Any]:
+        """The environment with some keywords; a failure leaves the old one as it is."""
+        old = self._env
+        if old is not None and keywords == self._keywords:
+            return old
+        new = self.recipe.build(keywords)
+        if old is not None:
+            new.unwrapped.np_random = old.unwrapped.np_random
+            old.close()
+        self._env, self._keywords = new, keywords
+        return new
+
+
+def _is_like(value: Any, old: float) -> bool:
+    """Whether a value is a flag for a flag, or a number for a number."""
+    return isinstance(value, int | float) and isinstance(value, bool) == isinstance(old, bool)

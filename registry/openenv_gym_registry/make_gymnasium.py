@@ -1,0 +1,110 @@
+"""The classes behind Gymnasium's ids in ``openenv/``, such as ``openenv/CartPole-v1``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from openenv_gym.bridge.env import RemoteEnv
+from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym_registry.catalogue import lookup
+from openenv_gym_registry.gymnasium_ids import PROJECT, own_id, settings_of, variant_of
+from openenv_gym_registry.make import describe, place, split_keywords
+from openenv_gym_registry.projects import bundled_project
+
+_DEFAULT_ID = "CartPole-v1"
+
+
+class GymnasiumEnv(RemoteEnv):
+    """One environment of Gymnasium in a server.
+
+    Of ids that the catalogue has, the spaces are known and nothing is started before the first reset, unless
+    ``env_kwargs`` changes the spaces; of others the server is asked.
+    """
+
+    def __init__(
+        self,
+        env_id: str | None = None,
+        *,
+        env_kwargs: Mapping[str, Any] | None = None,
+        modules: Iterable[str] = (),
+        own_time_limit: bool = False,
+        render_mode: str | None = None,
+        **keywords: Any,
+    ) -> None:
+        """Describes the environment.
+
+        Args:
+            env_id: The Gymnasium id, as the server's interpreter has it; by default what the server at ``base_url``
+                serves, else CartPole-v1.
+            env_kwargs: Keywords of the environment's constructor that belong to the server, because they are no
+                numbers and flags or change the spaces.
+            modules: What the server imports first, because it registers the id.
+            own_time_limit: Whether the server cuts episodes off at the id's own limit.
+            render_mode: As for ``RemoteEnv``.
+            **keywords: Those of ``RemoteEnv``, and of an id that the catalogue has also its constructor's.
+
+        Raises:
+            ConfigurationError: It is no Gymnasium id, or ``base_url`` and keywords of the server are both given.
+            UnknownOption: A keyword that is none of these.
+        """
+        where = _where(env_id, env_kwargs, modules, keywords, own_time_limit=own_time_limit)
+        self._called = _id_of(env_id)
+        super().__init__(render_mode=render_mode, **where)
+
+
+class GymnasiumVectorEnv(RemoteVectorEnv):
+    """Several sessions of an environment of Gymnasium."""
+
+    def __init__(
+        self,
+        env_id: str | None = None,
+        num_envs: int = 1,
+        *,
+        env_kwargs: Mapping[str, Any] | None = None,
+        modules: Iterable[str] = (),
+        own_time_limit: bool = False,
+        **keywords: Any,
+    ) -> None:
+        """Describes the environment.
+
+        Args:
+            env_id: As for ``GymnasiumEnv``.
+            num_envs: The number of sub-environments.
+            env_kwargs: As for ``GymnasiumEnv``.
+            modules: As for ``GymnasiumEnv``.
+            own_time_limit: As for ``GymnasiumEnv``.
+            **keywords: Those of ``RemoteVectorEnv``, and of an id that the catalogue has also its constructor's.
+
+        Raises:
+            ConfigurationError: It is no Gymnasium id, or ``base_url`` and keywords of the server are both given.
+            UnknownOption: A keyword that is none of these.
+        """
+        where = _where(env_id, env_kwargs, modules, keywords, own_time_limit=own_time_limit)
+        self._called = _id_of(env_id)
+        super().__init__(num_envs=num_envs, **where)
+
+
+def _id_of(env_id: str | None) -> str:
+    return lookup(PROJECT).id if env_id is None else own_id(env_id)
+
+
+def _where(
+    env_id: str | None,
+    env_kwargs: Mapping[str, Any] | None,
+    modules: Iterable[str],
+    keywords: dict[str, Any],
+    *,
+    own_time_limit: bool,
+) -> dict[str, Any]:
+    """The keywords of ``RemoteEnv``."""
+    is_running = keywords.get("base_url") is not None
+    known = None if env_id is None and is_running else variant_of(env_id or _DEFAULT_ID)
+    fixed, told = ({}, keywords) if known is None else split_keywords(known, keywords)
+    fixed = {**(env_kwargs or {}), **fixed}
+    if known is not None:
+        told = describe(known, told, fixed)
+    if is_running and not fixed and not modules:
+        return told
+    settings = settings_of(env_id or _DEFAULT_ID, fixed, modules, own_time_limit=own_time_limit)
+    return place(told, str(bundled_project(PROJECT)), settings)
