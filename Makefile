@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test lint format test-interop-old clean
+.PHONY: help demo test lint format test-interop-old test-gymnasium-versions test-trainers test-soak clean
 
 help:
 	@echo "make demo              set up, then drive real environment servers through a Gymnasium VectorEnv"
@@ -11,6 +11,9 @@ help:
 	@echo "make lint              ruff, mypy --strict, import contracts"
 	@echo "make format            rewrite the code in the project's style"
 	@echo "make test-interop-old  the wire against openenv 0.2.1 to 0.9.0"
+	@echo "make test-gymnasium-versions  all that Gymnasium asks for, beside Gymnasium 1.1 and 1.2"
+	@echo "make test-trainers     PPO by Stable-Baselines3 and in one file, on remote environments (minutes; PyTorch)"
+	@echo "make test-soak         a million hostile inputs for the vector wire's decoder"
 	@echo "make clean             remove the virtual environments and caches made here"
 
 # One environment for users' work, one for development: the demo waits for nothing it does not use.
@@ -43,6 +46,16 @@ format: $(VENV)/.dev
 
 test-interop-old: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=interop $(BIN)/python -m pytest tests/interop -m interop_old
+
+test-soak: $(VENV)/.dev
+	OPENENV_GYM_FUZZ_INPUTS=1000000 $(BIN)/python -m pytest tests/protocol/vector/test_codec_fuzz.py --timeout 3600
+
+test-gymnasium-versions: $(VENV)/.dev
+	OPENENV_GYM_REQUIRE=gymnasium_versions,whole_letter $(BIN)/python -m pytest tests/test_gymnasium_versions.py \
+		-m "gymnasium_versions or whole_letter"
+
+test-trainers: $(VENV)/.dev
+	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples/test_trainers.py -m trainers
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -8,7 +8,15 @@ import sys
 
 import pytest
 
-FRONT_DOORS = ["openenv_gym", "openenv_gym.client", "openenv_gym_server", "echo_env", "blackjack_env"]
+FRONT_DOORS = [
+    "openenv_gym",
+    "openenv_gym.client",
+    "openenv_gym_server",
+    "echo_env",
+    "blackjack_env",
+    "grid_world_env",
+    "gymnasium_env",
+]
 
 EXPECTED = {
     "openenv_gym": {"EnvClient", "GenericEnvClient", "RemoteEnv", "RemoteVectorEnv", "StepResult", "shutdown"},

@@ -49,9 +49,15 @@ def load(statement: str) -> Loaded:
         ("from openenv_gym import RemoteEnv, RemoteVectorEnv", HEAVY | {"openenv_gym_server", "openenv_gym_cli"}),
         ("import openenv_gym_protocol.client_session", HEAVY | {"numpy", "gymnasium", "openenv_gym", "asyncio"}),
         ("import openenv_gym_protocol.codec", HEAVY | {"numpy", "gymnasium", "openenv_gym", "asyncio"}),
+        (
+            "from openenv_gym_protocol.vector import lane_rules, payloads, requests",
+            HEAVY | {"numpy", "gymnasium", "openenv_gym", "asyncio"},
+        ),
         ("import openenv_gym_server", HEAVY | {"gymnasium", "openenv_gym", "openenv_gym_registry", "httpx"}),
         ("import echo_env", HEAVY | {"openenv_gym_server", "gymnasium"}),
         ("import blackjack_env", HEAVY | {"openenv_gym_server", "gymnasium"}),
+        ("import grid_world_env", HEAVY | {"openenv_gym_server", "gymnasium"}),
+        ("import gymnasium_env", HEAVY | {"openenv_gym_server", "gymnasium"}),
     ],
 )
 def test_an_import_loads_nothing_that_its_user_does_not_need(statement: str, forbidden: set[str]) -> None:

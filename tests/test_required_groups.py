@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -61,14 +61,23 @@ def hooks() -> ModuleType:
     return module
 
 
+def exit_status(hooks: ModuleType) -> int:
+    """How a green session ends under these hooks."""
+    session = SimpleNamespace(exitstatus=pytest.ExitCode.OK)
+    hooks.pytest_sessionfinish(session)
+    return int(session.exitstatus)
+
+
 def test_a_whole_run_that_compares_too_little_is_told(hooks: ModuleType) -> None:
     hooks._whole_groups.add("interop")
     ((version, least),) = hooks.MINIMUM_EXCHANGES["interop"].items()
     hooks._compared[version] = least - 1
     (line,) = hooks._missed_minimums()
     assert version in line
+    assert exit_status(hooks) == pytest.ExitCode.TESTS_FAILED
     hooks._compared[version] = least
     assert hooks._missed_minimums() == []
+    assert exit_status(hooks) == pytest.ExitCode.OK
 
 
 def test_a_part_of_the_group_has_no_minimum(hooks: ModuleType) -> None:

@@ -1,1 +1,1 @@
-"""openenv_gym_cli."""
+"""The ``openenv`` command, to come."""

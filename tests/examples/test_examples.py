@@ -60,3 +60,12 @@ def test_the_vectorised_rollout_tells_its_speed_and_how_it_played() -> None:
     assert won + drawn + lost == pytest.approx(100, abs=0.2)
     # 500 hands of basic strategy win 42.4 % with a deviation of 2.2 points.
     assert 30 < won < 55
+
+
+@pytest.mark.parametrize("arguments", [("--num-envs", "0"), ("--hands", "-4"), ("--hands", "ten"), ("--seed", "-1")])
+def test_the_vectorised_rollout_refuses_what_cannot_be(arguments: tuple[str, str]) -> None:
+    command = [sys.executable, str(EXAMPLES / "vectorised_rollout.py"), *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert run.returncode == 2
+    assert f"argument {arguments[0]}: {arguments[1]!r} is no integer of at least" in run.stderr
+    assert "Traceback" not in run.stderr
