@@ -78,8 +78,25 @@ def parse_args() -> Args:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for field in fields(Args):
-        parser.add_argument(f"--{field.name.replace('_', '-')}", type=int, default=field.default)
+        kind = seed if field.name == "seed" else count
+        parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=field.default)
     return Args(**vars(parser.parse_args()))
+
+
+def count(text: str) -> int:
+    """Reads an integer of at least 1."""
+    return _at_least(1, text)
+
+
+def seed(text: str) -> int:
+    """Reads an integer of at least 0."""
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is no integer of at least {least}")
+    return int(text)
 
 
 def main() -> None:

@@ -183,7 +183,7 @@ def test_a_refusal_before_our_first_frame_is_what_the_close_after_it_means() -> 
     with pytest.raises(errors.CapacityReached) as refused:
         session.receive(FULL)
     told = session.lost(errors.ConnectionLost("The connection was closed.", close_code=1000))
-    assert told is refused.value
+    assert _equal(told, refused.value)
     assert session.needs_connection
 
 
