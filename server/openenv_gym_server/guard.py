@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from collections.abc import Iterable
 
 from starlette.exceptions import HTTPException
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
+from openenv_gym_server.asgi import Asgi, Message, Receive, Send
 
 _OPEN_PATHS = frozenset({"/health"})
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from openenv_gym_protocol.errors import (
@@ -17,6 +16,16 @@ from openenv_gym_protocol.errors import (
 )
 from openenv_gym_protocol.vector.frames import SUBPROTOCOL
 
+from openenv_gym_server.asgi import (
+    INTERNAL_ERROR,
+    NORMAL,
+    TRY_AGAIN_LATER,
+    Message,
+    Receive,
+    Send,
+    ended,
+    frame_of,
+)
 from openenv_gym_server.frames import error_frame
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session
@@ -24,14 +33,6 @@ from openenv_gym_server.vector.connection import VectorConnection
 from openenv_gym_server.vector.offer import Offer
 
 logger = logging.getLogger(__name__)
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-NORMAL = 1000
-INTERNAL_ERROR = 1011
-TRY_AGAIN_LATER = 1013
 
 _MAX_WAITING = 32
 """Frames of one client that may wait for their answers before its socket is read no further."""
@@ -84,10 +85,10 @@ class Conversation:
         try:
             reading = asyncio.ensure_future(self._read())
             await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
-            await _ended(reading)
+            await ended(reading)
         finally:
-            await _ended(opening)
-            await _ended(writing)
+            await ended(opening)
+            await ended(writing)
             if self._session is not None:
                 self._service.sessions.close(self._session)
 
@@ -114,8 +115,7 @@ class Conversation:
 
     async def _read(self) -> None:
         while (message := await self._receive())["type"] == "websocket.receive":
-            text = message.get("text")
-            frame: str | bytes = message["bytes"] if text is None else text
+            frame = frame_of(message)
             self._waiting += 1
             if self._session is None:
                 self._early.append(frame)
@@ -139,18 +139,6 @@ class Conversation:
 
     def _lost(self, error: OpenEnvGymError) -> None:
         self._outbox.put_nowait(Ending(INTERNAL_ERROR, error_frame(error)))
-
-
-async def _ended(task: asyncio.Future[None]) -> None:
-    """Cancels a task if it runs, and waits for its end."""
-    task.cancel()
-    try:
-        await task
-    except (asyncio.CancelledError, OSError):
-        # Cancelled just now, or the socket broke: the connection is over either way.
-        return
-    except Exception:
-        logger.exception("A connection ended by a fault of the server.")
 
 
 def _asked_session(scope: Message) -> str | None:

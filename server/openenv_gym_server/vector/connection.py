@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from openenv_gym_protocol.errors import (
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.frames import UNREADABLE
 
+from openenv_gym_server.asgi import TOO_LARGE, Receive, Send, ended, frame_of
 from openenv_gym_server.service import Service
 from openenv_gym_server.vector.fleet import Fleet
 from openenv_gym_server.vector.lane import Member
@@ -26,13 +27,7 @@ from openenv_gym_server.vector.parts import failure
 
 logger = logging.getLogger(__name__)
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
 Work = Callable[[], Coroutine[Any, Any, None]]
-
-TOO_LARGE = 1009
 
 
 class VectorConnection:
@@ -66,13 +61,12 @@ class VectorConnection:
             await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in [reading, writing, *self._opening.values(), *self._closing.values()]:
-                await _ended(task)
+                await ended(task)
             self._fleet.end()
 
     async def _read(self) -> None:
         while (message := await self._receive())["type"] == "websocket.receive":
-            text = message.get("text")
-            frame: str | bytes = message["bytes"] if text is None else text
+            frame = frame_of(message)
             if len(frame) > self._service.config.max_frame_bytes:
                 self._outbox.put_nowait(TOO_LARGE)
                 continue
@@ -185,14 +179,3 @@ class VectorConnection:
 
     def _reply(self, reply: frames.Reply) -> None:
         self._outbox.put_nowait(codec.encode(reply, self._client_bytes))
-
-
-async def _ended(task: asyncio.Future[None]) -> None:
-    task.cancel()
-    try:
-        await task
-    except (asyncio.CancelledError, OSError):
-        # Cancelled just now, or the socket broke: the connection is over either way.
-        return
-    except Exception:
-        logger.exception("A connection of the vector wire ended by a fault of the server.")
