@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from gymnasium.vector import AutoresetMode
 from openenv_gym_protocol.errors import ConfigurationError, nearest
 
@@ -51,7 +52,7 @@ def check_count(name: str, value: Any, *, also: tuple[Any, ...] = ()) -> None:
     Raises:
         ConfigurationError: It names the keyword and says what it should be.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         if any(value is each or value == each for each in also):
             return
         raise ConfigurationError(f"{name}= must be an integer of at least 1, not {value!r:.80}.")

@@ -97,6 +97,7 @@ class RemoteVectorEnv(LaneVector):
         super().__init__()
         mode = read_autoreset_mode(autoreset_mode)
         check_count("num_envs", num_envs)
+        num_envs = int(num_envs)
         check_count("max_episode_steps", max_episode_steps, also=(None, -1))
         check_count("sessions_per_server", sessions_per_server, also=(None,))
         check_on_failure(on_failure, runs_already=base_url is not None)

@@ -37,6 +37,9 @@
         ├── NotPicklable                a connected environment or client
         └── ConfigurationError
 
+Two leaves live in ``openenv_gym.bridge.pending``, because they are Gymnasium's and multiprocessing's exceptions too:
+``WaitTimeout`` below ReplyTimeout and ``VectorClosed`` below ClientClosed.
+
 Each is built from one string, so that Gymnasium's AsyncVectorEnv can raise it again from its class and text,
 and pickles with its data.
 """

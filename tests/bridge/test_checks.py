@@ -56,3 +56,7 @@ def test_the_options_of_a_reset_are_a_dict() -> None:
     check_reset_options({"natural": True})
     with pytest.raises(ConfigurationError, match=r"reset\(options=\) must be a dict"):
         check_reset_options([1])
+
+
+def test_a_count_may_be_an_integer_of_numpy() -> None:
+    check_count("num_envs", np.int64(2))

@@ -18,7 +18,10 @@ def subclasses(root: type[Exception]) -> list[type[Exception]]:
 
 
 ALL: list[type[errors.OpenEnvGymError]] = [
-    error for error in subclasses(errors.OpenEnvGymError) if issubclass(error, errors.OpenEnvGymError)
+    error
+    for error in subclasses(errors.OpenEnvGymError)
+    # Those that are Gymnasium's too live with the bridge, which may be imported here or not.
+    if issubclass(error, errors.OpenEnvGymError) and error.__module__ == errors.__name__
 ]
 
 
