@@ -55,7 +55,7 @@ test-gymnasium-versions: $(VENV)/.dev
 		-m "gymnasium_versions or whole_letter"
 
 test-trainers: $(VENV)/.dev
-	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples/test_trainers.py -m trainers
+	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples tests/registry -m trainers
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
