@@ -259,13 +259,18 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         return not self._lanes[0].is_unused
 
     def _row(self, asks: Sequence[Ask], timeout: float | None) -> Row:
-        answer = self._answer(asks, timeout)
-        (rows,) = answer.source.read(self._setup.interface(), [answer], self._states)
-        for error in rows.errors.values():
-            self._lanes.name(error, 0)
-            raise error
-        observation = rows.values[0] if rows.leaves is None else self._last.row(rows.leaves, 0)
-        return Row(observation, rows.rewards[0], rows.terminations[0], rows.truncations[0], rows.infos[0])
+        try:
+            answer = self._answer(asks, timeout)
+            (rows,) = answer.source.read(self._setup.interface(), [answer], self._states)
+            for error in rows.errors.values():
+                self._lanes.name(error, 0)
+                raise error
+            observation = rows.values[0] if rows.leaves is None else self._last.row(rows.leaves, 0)
+            return Row(observation, rows.rewards[0], rows.terminations[0], rows.truncations[0], rows.infos[0])
+        except (KeyboardInterrupt, SystemExit):
+            # A step that may have been taken is reported to nobody: the next must not follow as if it had been.
+            self._lanes.let_go(0, "The call was interrupted.")
+            raise
 
     def _answer(self, asks: Sequence[Ask], timeout: float | None) -> Answer:
         (answer,) = self._lanes.ask(asks, timeout)

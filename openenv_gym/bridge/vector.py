@@ -44,8 +44,9 @@ class RemoteVectorEnv(LaneVector):
         max_episode_steps: Steps after which an episode is truncated.
         sessions_per_server: How many lanes a server gets; more lanes get more servers.
         on_failure: What becomes of a lane that fails in a step. ``"raise"``: the error is raised. ``"truncate"``: the
-            lane reports its last observation with reward 0.0, truncated, and ``info["failure"]``, the failure class;
-            it goes on in any free session. ``"replace"``: the same, on a server that is started anew.
+            lane reports its last observation with reward 0.0, truncated, and ``info["failure"]``, the failure class
+            (in SAME_STEP in ``info["final_info"]``, as all that is of the episode's end); it goes on in any free
+            session. ``"replace"``: the same, on a server that is started anew.
         path: As for ``RemoteEnv``, and so are all further ones.
         image: See there.
         provider: See there.
@@ -143,8 +144,9 @@ class RemoteVectorEnv(LaneVector):
             UnknownOption: An option that the environment does not have.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        self.reset_async(seed=seed, options=options)
-        return self.reset_wait()
+        with self._interruptible():
+            self.reset_async(seed=seed, options=options)
+            return self.reset_wait()
 
     def reset_async(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -165,7 +167,7 @@ class RemoteVectorEnv(LaneVector):
             self._check_started()
         with self._noting_failure():
             self._stepping.reset(lanes, {lane: seeds[lane] for lane in lanes}, rest)
-        self._pending.begin("reset", lanes)
+            self._pending.begin("reset", lanes)
 
     def reset_wait(self, timeout: float | None = None) -> tuple[Any, dict[str, Any]]:
         """Ends what ``reset_async`` began, and returns what ``reset`` returns.
@@ -178,11 +180,12 @@ class RemoteVectorEnv(LaneVector):
             WaitTimeout: It is not done yet; it stays pending.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        lanes = self._settle("reset", timeout)
-        if len(lanes) == self.num_envs:
-            self._failure = None
-        infos = [(lane, self._stepping.results.pop(lane).info) for lane in lanes]
-        return self._stepping.observations.batch(), batch_infos(self.num_envs, infos)
+        with self._interruptible():
+            lanes = self._settle("reset", timeout)
+            if len(lanes) == self.num_envs:
+                self._failure = None
+            infos = [(lane, self._stepping.results.pop(lane).info) for lane in lanes]
+            return self._stepping.observations.batch(), batch_infos(self.num_envs, infos)
 
     def step(self, actions: Any) -> VectorStep:
         """Takes a step in every lane; in a lane whose episode is over, what ``autoreset_mode`` says.
@@ -202,8 +205,9 @@ class RemoteVectorEnv(LaneVector):
             SessionLost: The last call failed; only ``reset`` may follow.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        self.step_async(actions)
-        return self.step_wait()
+        with self._interruptible():
+            self.step_async(actions)
+            return self.step_wait()
 
     def step_async(self, actions: Any) -> None:
         """Begins what ``step`` does; ``step_wait`` ends it.
@@ -219,7 +223,7 @@ class RemoteVectorEnv(LaneVector):
         single = split_actions(self.action_space, self.single_action_space, actions, self.num_envs)
         with self._interruptible():
             self._stepping.step(dict(enumerate(single)))
-        self._pending.begin("step", lanes)
+            self._pending.begin("step", lanes)
 
     def step_wait(self, timeout: float | None = None) -> VectorStep:
         """Ends what ``step_async`` began, and returns what ``step`` returns.
@@ -233,10 +237,11 @@ class RemoteVectorEnv(LaneVector):
                 late. What comes is never taken for the result of another call.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        lanes = self._settle("step", timeout)
-        batch = step_batch([self._stepping.results.pop(lane) for lane in lanes])
-        observations = self._stepping.observations.batch()
-        return observations, batch.rewards, batch.terminations, batch.truncations, batch.infos
+        with self._interruptible():
+            lanes = self._settle("step", timeout)
+            batch = step_batch([self._stepping.results.pop(lane) for lane in lanes])
+            observations = self._stepping.observations.batch()
+            return observations, batch.rewards, batch.terminations, batch.truncations, batch.infos
 
     def send(self, actions: Any, lanes: Sequence[int] | NDArray[np.int64] | None = None) -> None:
         """Begins a step in some lanes, and waits for nothing; ``recv`` takes what comes.
@@ -278,16 +283,16 @@ class RemoteVectorEnv(LaneVector):
         self._enter()
         with self._interruptible():
             lanes = self._pending.receive(min_lanes, timeout)
-        batch = step_batch([self._stepping.results.pop(lane) for lane in lanes])
-        observations = self._stepping.observations.batch(lanes)
-        return (
-            np.array(lanes, np.int64),
-            observations,
-            batch.rewards,
-            batch.terminations,
-            batch.truncations,
-            batch.infos,
-        )
+            batch = step_batch([self._stepping.results.pop(lane) for lane in lanes])
+            observations = self._stepping.observations.batch(lanes)
+            return (
+                np.array(lanes, np.int64),
+                observations,
+                batch.rewards,
+                batch.terminations,
+                batch.truncations,
+                batch.infos,
+            )
 
     def _chosen(self, lanes: Sequence[int] | NDArray[np.int64] | None) -> list[int]:
         chosen = list(range(self.num_envs)) if lanes is None else [int(lane) for lane in lanes]

@@ -150,6 +150,7 @@ class Lanes:
 
     def ask(self, asks: Sequence[Ask], timeout: float | None) -> list[Answer]:
         """Sends requests and waits until all of them are settled. Nothing else may be under way."""
+        self.inbox.take()  # what an interrupt kept from being taken is no answer to these
         self.start(asks, timeout)
         self.wait(sum(len(ask.lanes) for ask in asks))
         return self.take()
@@ -165,8 +166,12 @@ class Lanes:
     def replace(self, index: int) -> None:
         """Gives a lane to another server: its session there begins with the next reset."""
         self.servers.move(index)
+        self.let_go(index, "The session was given up for one at another server.")
+
+    def let_go(self, index: int, reason: str) -> None:
+        """Ends a lane's session, if it has one: another begins with the next reset."""
         if not self._lanes[index].needs_connection:
-            io_thread().run(_let_go(self._lanes[index]))
+            io_thread().run(_let_go(self._lanes[index], reason))
 
     def close(self) -> None:
         """Ends the sessions and the use of the servers, within a bound. Never raises. Idempotent."""
@@ -223,11 +228,11 @@ class _Closing(Protocol):
         """Ends it."""
 
 
-async def _let_go(lane: AnyLane) -> None:
+async def _let_go(lane: AnyLane, reason: str) -> None:
     if isinstance(lane, VectorLane):
         lane.let_go()
     elif isinstance(lane, Lane):
-        lane.abandon(SessionLost("The session was given up for one at another server."))
+        lane.abandon(SessionLost(reason))
 
 
 async def _close(closing: Sequence[_Closing]) -> None:

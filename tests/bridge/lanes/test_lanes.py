@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -13,9 +14,13 @@ import pytest
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.env import RemoteEnv
+from openenv_gym.bridge.lanes.lanes import Lanes
+from openenv_gym.bridge.rows import RowReader
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym.bridge.wires import Wire
+from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.pools import all_end
+from tests.support.servers import RunningServer
 
 BLACKJACK = Path(__file__).resolve().parents[3] / "envs" / "blackjack"
 
@@ -81,3 +86,43 @@ def test_an_environment_that_was_never_used_is_forgotten_without_starting_a_thre
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert run.stdout.strip() == "['MainThread']"
     assert run.stderr == ""
+
+
+def test_an_answer_that_an_interrupt_left_behind_is_not_the_next_calls(
+    faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
+) -> None:
+    env = RemoteEnv(faults.base_url, wire=wire)
+    env.reset()
+    fine = {"command": np.array([COMMANDS.index("fine")]), "value": np.array([0])}
+
+    def interrupted(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Lanes, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.state()
+    monkeypatch.undo()
+    assert env.step(fine)[0].tolist() == [1.0], "the step's answer, not the state's"
+    env.close()
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Lanes, "take"), (RowReader, "info")])
+def test_a_step_that_an_interrupt_kept_from_being_reported_is_not_passed_over(
+    owner: type, name: str, faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
+) -> None:
+    env = RemoteEnv(faults.base_url, wire=wire)
+    env.reset()
+    fine = {"command": np.array([COMMANDS.index("fine")]), "value": np.array([0])}
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(fine)
+    monkeypatch.undo()
+    with pytest.raises(errors.SessionLost):
+        env.step(fine)
+    env.reset()
+    assert env.step(fine)[0].tolist() == [1.0]
+    env.close()

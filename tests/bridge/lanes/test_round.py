@@ -11,6 +11,7 @@ import pytest
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.lanes.answers import Inbox
+from openenv_gym.bridge.observations import LastObservations
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.io_thread import io_thread
@@ -89,6 +90,49 @@ def test_an_interrupt_while_receiving_loses_the_lanes_that_were_under_way(
     monkeypatch.undo()
     with pytest.raises(errors.SessionLost):
         env.send(orders("fine", "fine"))
+    env.reset()
+    assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]]
+    env.close()
+
+
+@pytest.mark.parametrize("call", ["step", "step_wait", "recv"])
+def test_steps_that_an_interrupt_kept_from_being_reported_are_not_passed_over(
+    call: str, faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
+) -> None:
+    env = RemoteVectorEnv(faults.base_url, num_envs=2, wire=wire)
+    env.reset()
+    if call == "recv":
+        env.send(orders("fine", "fine"))
+    elif call == "step_wait":
+        env.step_async(orders("fine", "fine"))
+
+    def interrupted(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LastObservations, "batch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(orders("fine", "fine")) if call == "step" else getattr(env, call)()
+    monkeypatch.undo()
+    with pytest.raises(errors.SessionLost):
+        env.step(orders("fine", "fine"))
+    env.reset()
+    assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]]
+    env.close()
+
+
+def test_an_interrupt_between_a_steps_two_halves_leaves_nothing_pending(
+    faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
+) -> None:
+    env = RemoteVectorEnv(faults.base_url, num_envs=2, wire=wire)
+    env.reset()
+
+    def interrupted(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(env, "step_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(orders("hang", "fine"))
+    monkeypatch.undo()
     env.reset()
     assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]]
     env.close()
