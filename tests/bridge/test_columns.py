@@ -8,17 +8,21 @@ import numpy as np
 import pytest
 from gymnasium import Space, spaces
 from gymnasium.utils.env_checker import data_equivalence
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from openenv_gym_protocol.bodies import Schemas
 from openenv_gym_protocol.errors import InvalidAction, InvalidObservation, ProtocolFailure
 from openenv_gym_protocol.gymnasium_spaces import space_to_data
 from openenv_gym_protocol.root_field import OBSERVATION_KEYS
+from openenv_gym_protocol.vector import codec
 from openenv_gym_protocol.vector.array_data import ArrayData
-from openenv_gym_protocol.vector.frames import Batch, Opened
+from openenv_gym_protocol.vector.frames import Batch, Opened, Rows, Step
 from openenv_gym_protocol.vector.payloads import payload_columns
 
 from openenv_gym.bridge.columns import IDLE, ActionWriter, ObservationReader, array_of, plain
 from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.schema.derived import View
+from tests.support.space_strategies import every_space
 
 NUMBER, LIST = {"type": "number"}, {"type": "array"}
 
@@ -93,6 +97,36 @@ def test_an_action_is_written_as_its_payload_says(space: Space[Any], fields: dic
     unpacked = columns.layout.unpack(written.columns, 4)
     for row, action in zip((0, 2, 3), actions, strict=True):
         assert columns.payload(unpacked[row]) == known.encode_action(action)
+
+
+@given(every_space(), st.integers(0, 2**31))
+@settings(max_examples=200, deadline=None)
+def test_samples_of_any_space_travel_in_the_vector_wires_frames_there_and_back(space: Space[Any], seed: int) -> None:
+    """An action as columns or a value in a step, and what it said as columns or a value in the answer."""
+    known = interface(space, {"seen": {}})
+    columns = payload_columns(space_to_data(space), known.schemas.action, OBSERVATION_KEYS)
+    said = opened(space)
+    said.action_columns = said.observation_columns = columns is not None
+    writer, reader = ActionWriter(known, said), ObservationReader(known, said)
+    space.seed(seed)
+    samples = [space.sample() for _ in range(2)]
+
+    asked = codec.decode_request(
+        codec.encode(Step(id=1, lanes=[0, 1], actions=writer.batch(writer.write(dict(enumerate(samples))))))
+    )
+    assert isinstance(asked, Step)
+    if columns is None:
+        seen = Batch(values=asked.actions.values)
+    else:
+        payloads = [columns.payload(value) for value in columns.layout.unpack(asked.actions.columns or (), 2)]
+        seen = Batch(columns=columns.layout.stack([columns.pack(payload) for payload in payloads]))
+
+    told = codec.decode_reply(
+        codec.encode(Rows(id=1, lanes=[0, 1], observations=seen, rewards=bytes(16), flags=bytes(2)))
+    )
+    assert isinstance(told, Rows)
+    assert told.observations is not None
+    assert data_equivalence(read(reader, told.observations, 2), samples, exact=True)
 
 
 @pytest.mark.parametrize(

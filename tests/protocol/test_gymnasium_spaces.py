@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from gymnasium import Space, spaces
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_protocol.gymnasium_spaces import data_to_space, space_to_data
+
+from tests.support.space_strategies import every_space
 
 SPACES: list[Space[Any]] = [
     spaces.Discrete(3),
@@ -112,30 +113,7 @@ def test_an_unknown_class_is_refused() -> None:
         space_to_data(Odd(3))
 
 
-_leaves = st.one_of(
-    st.builds(spaces.Discrete, st.integers(1, 50), start=st.integers(-50, 50)),
-    st.builds(
-        lambda low, width, shape: spaces.Box(low, low + width, shape, np.float64),
-        st.floats(-1e6, 1e6),
-        st.floats(0, 1e6),
-        st.lists(st.integers(1, 3), max_size=3).map(tuple),
-    ),
-    st.builds(spaces.MultiBinary, st.integers(1, 5)),
-    st.builds(lambda longest, shortest: spaces.Text(longest, min_length=shortest), st.just(9), st.integers(0, 9)),
-)
-_spaces = st.recursive(
-    _leaves,
-    lambda inner: st.one_of(
-        st.dictionaries(st.text(max_size=5), inner, min_size=1, max_size=3).map(spaces.Dict),
-        st.lists(inner, min_size=1, max_size=3).map(spaces.Tuple),
-        st.lists(inner, min_size=1, max_size=3).map(spaces.OneOf),
-        inner.map(spaces.Sequence),
-    ),
-    max_leaves=6,
-)
-
-
-@given(_spaces)
+@given(every_space())
 @settings(max_examples=200, deadline=None)
 def test_any_nesting_of_spaces_survives_json(space: Space[Any]) -> None:
     assert through_json(space) == space

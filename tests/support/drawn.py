@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import Space, spaces
+from gymnasium.spaces.graph import GraphInstance
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -38,6 +39,9 @@ SPACES: dict[str, Space[Any]] = {
     ),
     "sequence": spaces.Sequence(spaces.Box(-1, 1, (2,))),
     "sequence-dict": spaces.Sequence(spaces.Dict({"name": spaces.Text(5), "size": spaces.Discrete(9)})),
+    "sequence-stacked": spaces.Sequence(spaces.Box(-1, 1, (2,)), stack=True),
+    "graph": spaces.Graph(spaces.Box(-1, 1, (2,)), spaces.Discrete(4)),
+    "graph-no-edges": spaces.Graph(spaces.Discrete(3), None),
     "one-of": spaces.OneOf((spaces.Discrete(3), spaces.Box(-1, 1, (2,)), spaces.Text(5))),
     "dict-mixed": spaces.Dict(
         {
@@ -104,12 +108,30 @@ def _composite(space: Space[Any], generator: np.random.Generator) -> Any:
             return tuple(draw(part, generator) for part in space.spaces)
         case spaces.Dict():
             return {name: draw(part, generator) for name, part in space.spaces.items()}
+        case spaces.Sequence() if space.stack:
+            return _rows(space.feature_space, int(generator.integers(4)), generator)
+        case spaces.Graph():
+            return _graph(space, generator)
         case spaces.Sequence():
             return tuple(draw(space.feature_space, generator) for _ in range(generator.integers(4)))
         case spaces.OneOf():
             index = np.int64(generator.integers(len(space.spaces)))
             return index, draw(space.spaces[index], generator)
     raise TypeError(f"nothing is drawn from {space}")
+
+
+def _rows(space: Space[Any], count: int, generator: np.random.Generator) -> Any:
+    values = [draw(space, generator) for _ in range(count)]
+    return batched(space, values) if values else create_empty_array(space, 0)
+
+
+def _graph(space: spaces.Graph, generator: np.random.Generator) -> GraphInstance:
+    nodes, edges = (int(count) for count in generator.integers((1, 0), (5, 4)))
+    drawn = _rows(space.node_space, nodes, generator)
+    if space.edge_space is None or edges == 0:
+        return GraphInstance(drawn, None, None)
+    links = generator.integers(0, nodes, (edges, 2), dtype=np.int32)
+    return GraphInstance(drawn, _rows(space.edge_space, edges, generator), links)
 
 
 def _number(space: spaces.Box, generator: np.random.Generator) -> Any:

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import Space, spaces
-from gymnasium.vector.utils import iterate
+from gymnasium.spaces.graph import GraphInstance
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 from numpy.typing import NDArray
 from openenv_gym_protocol.errors import ConfigurationError
 
@@ -48,9 +49,7 @@ def schema_of(space: Space[Any], *, pixels: bool) -> dict[str, Any]:
             return {"type": "object", "properties": named, "required": list(named)}
         case spaces.Sequence():
             return {"type": "array", "items": schema_of(space.feature_space, pixels=pixels)}
-        case spaces.OneOf():
-            return {"type": "array", "minItems": 2, "maxItems": 2, "description": "The index of a space and its value"}
-    raise _unsupported(space)
+    return _rare_schema(space, pixels=pixels)
 
 
 def writer_of(space: Space[Any], *, arrays: bool = False) -> Convert:
@@ -77,12 +76,12 @@ def writer_of(space: Space[Any], *, arrays: bool = False) -> Convert:
             named = {name: writer_of(part, arrays=arrays) for name, part in space.spaces.items()}
             return lambda value: {name: write(value[name]) for name, write in named.items()}
         case spaces.Sequence():
-            item = writer_of(space.feature_space, arrays=arrays)
-            stacked = space.stacked_feature_space if space.stack else None
-            return lambda value: [item(row) for row in (value if stacked is None else iterate(stacked, value))]
+            return _rows_writer(space.feature_space, arrays=arrays, stack=space.stack)
         case spaces.OneOf():
             branches = [writer_of(part, arrays=arrays) for part in space.spaces]
             return lambda value: [int(value[0]), branches[int(value[0])](value[1])]
+        case spaces.Graph():
+            return _graph_writer(space, arrays=arrays)
     raise _unsupported(space)
 
 
@@ -117,13 +116,88 @@ def _builder(space: Space[Any]) -> Convert:
         case spaces.Dict():
             named = {name: _builder(part) for name, part in space.spaces.items()}
             return lambda payload: {name: named[name](item) for name, item in payload.items()}
-        case spaces.Sequence() if not space.stack:
+        case spaces.Sequence() if space.stack:
+            return _stacked(space.feature_space)
+        case spaces.Sequence():
             item = _builder(space.feature_space)
             return lambda payload: tuple(item(row) for row in payload)
         case spaces.OneOf():
             branches = [_builder(part) for part in space.spaces]
             return lambda payload: (np.int64(payload[0]), branches[payload[0]](payload[1]))
+        case spaces.Graph():
+            return _graph_builder(space)
     raise _unsupported(space)
+
+
+def _rare_schema(space: Space[Any], *, pixels: bool) -> dict[str, Any]:
+    match space:
+        case spaces.OneOf():
+            forms = [
+                {"prefixItems": [{"const": i}, schema_of(part, pixels=pixels)], "minItems": 2, "maxItems": 2}
+                for i, part in enumerate(space.spaces)
+            ]
+            return {"type": "array", "oneOf": forms, "description": "The index of a space and its value"}
+        case spaces.Graph():
+            return _graph_schema(space, pixels=pixels)
+    raise _unsupported(space)
+
+
+def _graph_schema(space: spaces.Graph, *, pixels: bool) -> dict[str, Any]:
+    nodes = {"type": "array", "items": schema_of(space.node_space, pixels=pixels)}
+    edges: dict[str, Any] = {"type": "null"}
+    links: dict[str, Any] = {"type": "null"}
+    if space.edge_space is not None:
+        edges = {"type": ["array", "null"], "items": schema_of(space.edge_space, pixels=pixels)}
+        pair = _nested({"type": "integer", "minimum": 0}, (2,))
+        links = {"type": ["array", "null"], "items": pair, "description": "The two nodes of each edge"}
+    parts = {"nodes": nodes, "edges": edges, "edge_links": links}
+    return {"type": "object", "properties": parts, "required": list(parts)}
+
+
+def _graph_writer(space: spaces.Graph, *, arrays: bool) -> Convert:
+    nodes = _rows_writer(space.node_space, arrays=arrays)
+    edges = None if space.edge_space is None else _rows_writer(space.edge_space, arrays=arrays)
+
+    def write(value: GraphInstance) -> dict[str, Any]:
+        told, links = None, None
+        if edges is not None and value.edges is not None and value.edge_links is not None:
+            told, links = edges(value.edges), value.edge_links if arrays else value.edge_links.tolist()
+        return {"nodes": nodes(value.nodes), "edges": told, "edge_links": links}
+
+    return write
+
+
+def _rows_writer(space: Space[Any], *, arrays: bool, stack: bool = True) -> Convert:
+    item, stacked = writer_of(space, arrays=arrays), batch_space(space, 1) if stack else None
+    return lambda value: [item(row) for row in (value if stacked is None else iterate(stacked, value))]
+
+
+def _graph_builder(space: spaces.Graph) -> Convert:
+    nodes = _stacked(space.node_space)
+    edges = None if space.edge_space is None else _stacked(space.edge_space)
+
+    def build(payload: Any) -> GraphInstance:
+        told, links = payload.get("edges"), payload.get("edge_links")
+        if told is None and links is None:
+            return GraphInstance(nodes(payload["nodes"]), None, None)
+        if edges is None:
+            raise ValueError(f"{payload!r:.80} is no graph without edges")
+        return GraphInstance(nodes(payload["nodes"]), edges(told), _array(links, np.dtype(np.int32), (len(told), 2)))
+
+    return build
+
+
+def _stacked(space: Space[Any]) -> Convert:
+    item = _builder(space)
+
+    def build(payload: Any) -> Any:
+        if isinstance(payload, dict | str):
+            raise ValueError(f"{payload!r:.80} is no list")
+        rows: Any = create_empty_array(space, len(payload))
+        # Gymnasium's own concatenation refuses to join nothing.
+        return concatenate(space, [item(row) for row in payload], rows) if len(payload) else rows
+
+    return build
 
 
 def _whole(payload: Any) -> int:
@@ -134,6 +208,8 @@ def _whole(payload: Any) -> int:
 
 def _array(payload: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     array = np.asarray(payload)
+    if array.size == 0 and 0 in shape:
+        return np.zeros(shape, dtype)  # lists of no rows do not say how long a row is
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "b") != (dtype.kind == "b"):
         raise ValueError(f"{payload!r:.80} is no array of numbers")
     if array.shape != shape:

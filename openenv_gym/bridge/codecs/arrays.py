@@ -79,9 +79,9 @@ class ArrayCodec(Codec):
     def _array(self, value: Any) -> NDArray[Any]:
         """Numbers in the space's shape; one number may come in any shape that holds one."""
         array = as_array(value)
+        if array.size == 0 and self._size() == 0:
+            return np.zeros(self._shape, self._dtype)  # lists of no rows do not say how long a row is
         if array.dtype.kind not in "biuf":
-            if array.size == 0 and self._size() == 0:
-                return np.zeros(self._shape, self._dtype)
             raise Refusal(f"{shown(value)} is no {'number' if self._size() == 1 else 'array of numbers'}")
         if array.shape == self._shape:
             return array

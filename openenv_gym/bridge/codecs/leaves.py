@@ -20,6 +20,7 @@ class RangeCodec(Codec):
 
     def __init__(self, space: spaces.Discrete, low: int, step: int = 1) -> None:
         self.space = space
+        self._dtype = np.dtype(space.dtype)
         self._first = int(space.start)
         self._count = int(space.n)
         self._low = low
@@ -32,7 +33,7 @@ class RangeCodec(Codec):
         position, rest = divmod(payload - self._low, self._step)
         if rest or not 0 <= position < self._count:
             raise Refusal(f"{payload} is outside {self._bounds()}")
-        return np.int64(self._first + position)
+        return self._dtype.type(self._first + position)
 
     def encode(self, value: Any) -> Any:
         """Writes the integer."""
@@ -53,6 +54,7 @@ class EnumCodec(Codec):
 
     def __init__(self, values: Sequence[Any], space: spaces.Discrete | None = None) -> None:
         self.space = spaces.Discrete(len(values)) if space is None else space
+        self._dtype = np.dtype(self.space.dtype)
         self._values = tuple(values)
         self._first = int(self.space.start)
 
@@ -60,7 +62,7 @@ class EnumCodec(Codec):
         """Reads a value as its position."""
         for position, value in enumerate(self._values):
             if value == payload and type(value) is type(payload):
-                return np.int64(self._first + position)
+                return self._dtype.type(self._first + position)
         raise Refusal(f"{shown(payload)} is none of {shown(list(self._values))}")
 
     def encode(self, value: Any) -> Any:

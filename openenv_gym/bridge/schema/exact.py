@@ -12,6 +12,7 @@ from openenv_gym_protocol.root_field import root_field
 
 from openenv_gym.bridge.codecs.arrays import ArrayCodec, PixelCodec
 from openenv_gym.bridge.codecs.base import MISSING, Codec
+from openenv_gym.bridge.codecs.graphs import GraphCodec
 from openenv_gym.bridge.codecs.leaves import EnumCodec, JsonCodec, RangeCodec, TextCodec
 from openenv_gym.bridge.codecs.lists import FlatTupleCodec, SequenceCodec, SetCodec, StackedCodec, TupleCodec
 from openenv_gym.bridge.codecs.objects import Field, FieldCodec, ObjectCodec
@@ -130,7 +131,9 @@ class _Exact:
             case spaces.Sequence():
                 return None if self._flat else self._sequence(space, schema)
             case spaces.OneOf():
-                return None if self._flat else self._one_of(space)
+                return None if self._flat else self._one_of(space, schema)
+            case spaces.Graph():
+                return None if self._flat else self._graph(space, schema)
         raise self._definitions.unsupported(f"{space} has no form as a payload")
 
     def _part(self, space: Space[Any], schema: Any) -> Codec | None:
@@ -190,13 +193,27 @@ class _Exact:
             return None if any(codec is None for codec in codecs) else FlatTupleCodec(codecs)
         return _as_declared(TupleCodec([codec for codec in codecs if codec is not None]), space)
 
-    def _one_of(self, space: spaces.OneOf[Any]) -> Codec:
-        return TaggedCodec(space, [_kept(self.codec(part, {}), self._definitions) for part in space.spaces])
+    def _one_of(self, space: spaces.OneOf[Any], schema: Schema) -> Codec:
+        pairs = [self._definitions.resolve(pair)[0] for pair in schema.get("oneOf", ())]
+        if len(pairs) != len(space.spaces) or any(fixed_length(pair) != 2 for pair in pairs):
+            pairs = []
+        parts = [element_schemas(pair, 2)[1] for pair in pairs] or [None] * len(space.spaces)
+        codecs = [self._part(part, said) for part, said in zip(space.spaces, parts, strict=True)]
+        return TaggedCodec(space, [_kept(codec, self._definitions) for codec in codecs])
 
     def _sequence(self, space: spaces.Sequence, schema: Schema) -> Codec:
         item = _kept(self._part(space.feature_space, schema.get("items")), self._definitions)
         codec = SequenceCodec(item, space)
         return StackedCodec(codec, space) if space.stack else codec
+
+    def _graph(self, space: spaces.Graph, schema: Schema) -> Codec:
+        properties = schema.get("properties", {})
+        nodes = exact_codec(spaces.Sequence(space.node_space, stack=True), properties.get("nodes"), self._definitions)
+        edges: Codec | None = None
+        if space.edge_space is not None:
+            stacked = spaces.Sequence(space.edge_space, stack=True)
+            edges = exact_codec(stacked, properties.get("edges"), self._definitions)
+        return GraphCodec(space, _kept(nodes, self._definitions), edges)
 
 
 def _as_declared(codec: Codec, space: Space[Any]) -> Codec:

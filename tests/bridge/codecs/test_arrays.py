@@ -63,6 +63,14 @@ def test_what_is_no_array_of_the_space_is_refused_both_ways(value: Any) -> None:
             way(value)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 2), (2, 0), (0, 2, 3)])
+def test_an_array_without_elements_keeps_its_shape(shape: tuple[int, ...]) -> None:
+    space = spaces.Box(0, 1, shape, np.float32)
+    codec = ArrayCodec(space, space.low, space.high, "number")
+    value = codec.decode(codec.encode(space.sample()))
+    assert (value.shape, value.dtype) == (shape, np.float32)
+
+
 def test_a_boolean_is_no_number_of_a_server() -> None:
     with pytest.raises(Refusal, match="boolean"):
         PAIR.decode([True, False])

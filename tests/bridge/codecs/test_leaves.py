@@ -28,6 +28,14 @@ def test_positions_count_from_the_spaces_start() -> None:
     assert codec.encode(1) == 7
 
 
+def test_positions_have_the_spaces_dtype() -> None:
+    space: Any = spaces.Discrete(3)
+    space.dtype = np.dtype(np.int16)  # an argument since Gymnasium 1.2
+    for codec, payload in ((RangeCodec(space, low=0), 1), (EnumCodec("abc", space), "b")):
+        assert codec.decode(payload) == 1
+        assert codec.decode(payload).dtype == np.int16
+
+
 def test_an_enumerations_values_are_told_apart_by_type() -> None:
     assert [WORDS.decode(value) for value in ("a", None, 1, True)] == [0, 1, 2, 3]
     assert [WORDS.encode(position) for position in range(4)] == ["a", None, 1, True]

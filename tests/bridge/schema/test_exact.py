@@ -10,12 +10,19 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import data_equivalence
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openenv_gym_protocol import json_codec
 from openenv_gym_protocol.errors import SchemaMismatch, UnsupportedSchema
 from openenv_gym_protocol.json_schema import ABSENT, combined
 
 from openenv_gym.bridge.codecs.base import Refusal
 from openenv_gym.bridge.schema.exact import exact_codec, exact_root
 from openenv_gym.bridge.spaces.text import JsonText, UnicodeText
+from tests.support.space_strategies import every_space
+
+CASTING = "ignore:.*Casting input x to numpy array"
+"""What Gymnasium says of the rows of an array of one dimension, as soon as it looks whether they are in their space."""
 
 SPACES = [
     spaces.Discrete(5),
@@ -37,6 +44,8 @@ SPACES = [
     spaces.Sequence(spaces.Box(0, 1, (2,))),
     spaces.Sequence(spaces.Discrete(4), stack=True),
     spaces.OneOf([spaces.Discrete(3), spaces.Box(0, 1, (1,))]),
+    spaces.Graph(spaces.Box(0, 1, (2,)), spaces.Discrete(3)),
+    spaces.Graph(spaces.Discrete(3), None),
 ]
 
 
@@ -51,6 +60,58 @@ def test_samples_travel_as_json_and_back(space: spaces.Space[Any]) -> None:
         value = codec.decode(json.loads(json.dumps(codec.encode(sample))))
         assert value in space
         assert data_equivalence(value, sample, exact=True)
+
+
+@pytest.mark.filterwarnings(CASTING)
+@given(every_space(), st.integers(0, 2**31))
+@settings(max_examples=200, deadline=None)
+def test_a_sample_of_any_space_travels_as_the_standard_wires_text_and_back(space: spaces.Space[Any], seed: int) -> None:
+    codec = exact_codec(space)
+    assert codec is not None
+    space.seed(seed)
+    sample = space.sample()
+    value = codec.decode(json_codec.decode(json_codec.encode(codec.encode(sample))))
+    assert value in space
+    assert data_equivalence(value, sample, exact=True)
+
+
+@pytest.mark.filterwarnings(CASTING)
+@given(every_space(), st.integers(0, 2**31), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_what_the_flat_view_shows_of_any_space_is_in_its_space_and_travels_unchanged(
+    space: spaces.Space[Any], seed: int, sends: bool
+) -> None:
+    faithful, flat = exact_codec(space), exact_codec(space, flat=True, sends=sends)
+    assert faithful is not None
+    if flat is None:  # nothing in it is numeric
+        return
+    space.seed(seed)
+    seen = flat.decode(json_codec.decode(json_codec.encode(faithful.encode(space.sample()))))
+    assert seen in flat.space
+    again = flat.decode(json_codec.decode(json_codec.encode(flat.encode(seen))))
+    assert data_equivalence(again, seen, exact=True)
+
+
+def test_the_parts_of_a_one_of_are_written_as_the_schema_says() -> None:
+    pixels = {"type": "string", "contentEncoding": "base64"}
+    pairs = [{"type": "array", "prefixItems": [{"const": 0}, pixels], "minItems": 2, "maxItems": 2}]
+    codec = exact_codec(spaces.OneOf([spaces.Box(0, 255, (1, 2), np.uint8)]), {"type": "array", "oneOf": pairs})
+    assert codec is not None
+    assert codec.decode([0, "AQI="])[1].tolist() == [[1, 2]]
+    assert codec.encode((0, np.array([[1, 2]], np.uint8))) == [0, "AQI="]
+
+
+def test_the_parts_of_a_graph_are_written_as_the_schema_says() -> None:
+    pixels = {"type": "array", "items": {"type": "string", "contentEncoding": "base64"}}
+    names = {"type": ["array", "null"], "items": {"enum": ["road", "rail"]}}
+    space = spaces.Graph(spaces.Box(0, 255, (1, 2), np.uint8), spaces.Discrete(2))
+    codec = exact_codec(space, {"type": "object", "properties": {"nodes": pixels, "edges": names}})
+    assert codec is not None
+    payload = {"nodes": ["AQI=", "AwQ="], "edges": ["rail"], "edge_links": [[1, 0]]}
+    value = codec.decode(payload)
+    assert value.nodes.tolist() == [[[1, 2]], [[3, 4]]]
+    assert value.edges.tolist() == [1]
+    assert codec.encode(value) == payload
 
 
 @pytest.mark.parametrize(
@@ -119,7 +180,15 @@ def test_half_a_bit_is_refused() -> None:
         codec.encode([0.5, 0])
 
 
-@pytest.mark.parametrize("space", [UnicodeText(), spaces.Sequence(spaces.Discrete(2)), spaces.OneOf([UnicodeText()])])
+@pytest.mark.parametrize(
+    "space",
+    [
+        UnicodeText(),
+        spaces.Sequence(spaces.Discrete(2)),
+        spaces.OneOf([UnicodeText()]),
+        spaces.Graph(spaces.Discrete(2), None),
+    ],
+)
 def test_what_is_not_numeric_has_no_flat_view(space: spaces.Space[Any]) -> None:
     assert exact_codec(space, flat=True) is None
     with pytest.raises(UnsupportedSchema):
