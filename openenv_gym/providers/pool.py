@@ -24,8 +24,9 @@ from openenv_gym.providers.location import POOL_VARIABLE, PoolLocation, pool_loc
 from openenv_gym.providers.process import ProcessProvider
 from openenv_gym.providers.readiness import Silence, is_dead
 from openenv_gym.providers.watchdog_client import WatchdogClient, WatchdogGone
+from openenv_gym.transports.timeouts import Timeouts
 
-START_SECONDS = 300.0
+START_SECONDS = Timeouts().start
 """How long a server may take until it answers."""
 
 LINGER_SECONDS = 60.0
