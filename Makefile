@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test lint format test-interop-old test-gymnasium-versions test-trainers test-soak clean
+.PHONY: help demo test lint format test-interop-old test-gymnasium-versions test-images test-trainers test-soak bench clean
 
 help:
 	@echo "make demo              set up, then drive real environment servers through a Gymnasium VectorEnv"
@@ -12,8 +12,10 @@ help:
 	@echo "make format            rewrite the code in the project's style"
 	@echo "make test-interop-old  the wire against openenv 0.2.1 to 0.9.0"
 	@echo "make test-gymnasium-versions  all that Gymnasium asks for, beside Gymnasium 1.1 and 1.2"
+	@echo "make test-images       every other environment built into an image and driven in a container (root, dockerd)"
 	@echo "make test-trainers     PPO by Stable-Baselines3 and in one file, on remote environments (minutes; PyTorch)"
 	@echo "make test-soak         a million hostile inputs for the vector wire's decoder"
+	@echo "make bench             every target of docs/performance.md, side by side with openenv and others (a quarter of an hour)"
 	@echo "make clean             remove the virtual environments and caches made here"
 
 # One environment for users' work, one for development: the demo waits for nothing it does not use.
@@ -26,6 +28,10 @@ $(VENV)/.demo: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
 demo: $(VENV)/.demo
@@ -54,8 +60,14 @@ test-gymnasium-versions: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=gymnasium_versions,whole_letter $(BIN)/python -m pytest tests/test_gymnasium_versions.py \
 		-m "gymnasium_versions or whole_letter"
 
+test-images: $(VENV)/.dev
+	OPENENV_GYM_REQUIRE=images $(BIN)/python -m pytest tests/containers -m images
+
 test-trainers: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples tests/registry -m trainers
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

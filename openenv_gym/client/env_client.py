@@ -29,6 +29,9 @@ from openenv_gym.client.channel import Channel
 from openenv_gym.client.models import ClientModels
 from openenv_gym.client.results import StepResult
 from openenv_gym.client.settings import ClientSettings, Mode, check_base_url, connection_options, merge_timeouts
+from openenv_gym.client.starting import StartingClient, start_in_container, stop_server
+from openenv_gym.client.tasks import TaskCalls
+from openenv_gym.providers.base import ServerHandle
 from openenv_gym.transports.address import websocket_url
 from openenv_gym.transports.http import fetch_metadata, fetch_schema
 from openenv_gym.transports.io_thread import io_thread
@@ -47,7 +50,7 @@ logger = logging.getLogger(__name__)
 _OWN_OPTIONS = ("seed", "episode_id")
 
 
-class EnvClient(Generic[ActT, ObsT, StateT]):
+class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
     """A client of one session: one environment of a server, private to this client.
 
     Name the models, and the class is done::
@@ -121,9 +124,45 @@ class EnvClient(Generic[ActT, ObsT, StateT]):
                 ca_file=ca_file,
             ),
         )
+        self._server: ServerHandle | None = None
+        self._ends_server = False
         self._schema: Schemas | None = None
         self._schema_is_there = True
         self._start_channel()
+
+    @classmethod
+    def from_docker_image(
+        cls,
+        image: str,
+        provider: Mapping[str, Any] | None = None,
+        *,
+        settings: Mapping[str, str] | None = None,
+        **keywords: Any,
+    ) -> StartingClient[Self]:
+        """A client with a container of its own, which ends when the client is closed, or with this process.
+
+        Three ways to start it::
+
+            env = await BlackjackEnv.from_docker_image("openenv-gym-blackjack:0.1.0")
+            async with BlackjackEnv.from_docker_image("openenv-gym-blackjack:0.1.0") as env: ...
+            with BlackjackEnv.from_docker_image("openenv-gym-blackjack:0.1.0").sync() as env: ...
+
+        Args:
+            image: The image's name.
+            provider: The docker provider's options, such as ``{"memory": "512m"}``.
+            settings: Environment variables of the server.
+            **keywords: Those of the class, but ``base_url`` and ``token``; ``timeouts`` has ``start``.
+
+        Returns:
+            The client to be: nothing is started before it is awaited, entered or asked for its ``sync()``.
+
+        Raises:
+            UnknownOption: An option that the provider does not have.
+            ConfigurationError: An argument cannot be used.
+            ProviderError: There is no Docker SDK; when it is awaited, also: the engine cannot be used.
+            OpenEnvGymError: (When it is awaited) The server cannot be started or reached.
+        """
+        return start_in_container(cls, image, provider, settings, keywords)
 
     @property
     def base_url(self) -> str:
@@ -237,6 +276,7 @@ class EnvClient(Generic[ActT, ObsT, StateT]):
             OpenEnvGymError: As for ``connect``.
         """
         twin = copy.copy(self)
+        twin._ends_server = False
         twin._start_channel()
         await twin.connect()
         self._children.append(twin)
@@ -247,11 +287,18 @@ class EnvClient(Generic[ActT, ObsT, StateT]):
         await io_thread().call(self._channel.disconnect())
 
     async def close(self) -> None:
-        """Ends the session and the sessions made from it. A call under way raises ``ClientClosed``. Idempotent."""
+        """Ends the session, the sessions made from it, and the container that was started for them. Idempotent.
+
+        A call under way raises ``ClientClosed``.
+        """
         children, self._children = self._children, []
         for child in children:
             await child.close()
-        await io_thread().call(self._channel.close())
+        try:
+            await io_thread().call(self._channel.close())
+        finally:
+            if self._server is not None and self._ends_server:
+                await stop_server(self._server)
 
     def sync(self) -> SyncEnvClient[ActT, ObsT, StateT]:
         """This client without coroutines: for plain code, threads and notebooks."""

@@ -75,6 +75,26 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
         """The environment's name, description and version; see ``EnvClient.metadata``."""
         return self._run(self._client.metadata())
 
+    def list_splits(self) -> list[dict[str, Any]]:
+        """The splits of the environment's tasks; see ``EnvClient.list_splits``."""
+        return self._run(self._client.list_splits())
+
+    def list_tasks(self, split: str) -> list[Any]:
+        """All tasks of a split; see ``EnvClient.list_tasks``."""
+        return self._run(self._client.list_tasks(split))
+
+    def num_tasks(self, split: str) -> int:
+        """How many tasks a split has; see ``EnvClient.num_tasks``."""
+        return self._run(self._client.num_tasks(split))
+
+    def get_task(self, split: str, index: int) -> Any:
+        """One task; see ``EnvClient.get_task``."""
+        return self._run(self._client.get_task(split, index))
+
+    def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[Any]:
+        """Some tasks; see ``EnvClient.get_task_range``."""
+        return self._run(self._client.get_task_range(split, start, stop))
+
     def new_session(self) -> SyncEnvClient[ActT, ObsT, StateT]:
         """Opens another session on the same server; see ``EnvClient.new_session``."""
         return type(self)(self._run(self._client.new_session()))

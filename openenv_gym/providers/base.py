@@ -16,7 +16,7 @@ class ServerRequest:
     """What to run. Equal requests share a server.
 
     Attributes:
-        provider: Who runs it: ``process``.
+        provider: Who runs it: ``process`` or ``docker``.
         path: The environment project's folder, for a process.
         image: The image's name, for a container.
         options: The provider's own options, as pairs of a name and a JSON value; see each provider.
@@ -66,8 +66,27 @@ class Owner(Protocol):
             ProviderError: The program could not be run.
         """
 
+    def keep(self, argv: list[str], *, env: Mapping[str, str], deadline: Deadline) -> None:
+        """Has the server kept by a program that ends what is no process of this machine, such as a container.
+
+        To be called before the thing is made: from then on the program sees to its end, whatever happens to this
+        process. The thing says by a label of the server's id and of the pool whose it is.
+
+        Args:
+            argv: The program; the pool's directory is added as its last argument. One process serves all servers of
+                the pool for which ``argv`` and ``env`` are equal.
+            env: Its whole environment.
+            deadline: Until when it must answer.
+
+        Raises:
+            ProviderError: The program could not be run, or cannot do its work.
+        """
+
+    def kept_started(self) -> None:
+        """Says that the kept thing runs: from now on its log is followed and its end is noticed."""
+
     def exit_code(self, wait: float = 0.0) -> int | None:
-        """How the process ended, or None when it still runs after ``wait`` seconds."""
+        """How the server ended, or None when it still runs after ``wait`` seconds."""
 
     def ready(self, base_url: str, token: str | None) -> None:
         """Says that the server answers: whoever waits for it may have it.

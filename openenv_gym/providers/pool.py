@@ -32,10 +32,20 @@ START_SECONDS = Timeouts().start
 LINGER_SECONDS = 60.0
 """How long a server outlives its last user."""
 
-_SHUTDOWN_SECONDS = 10.0
+_SHUTDOWN_SECONDS = 30.0
+"""A busy engine takes seconds to remove its containers, and one that is still being made is waited for."""
+
 _PROBE_SECONDS = 1.0
 
-_providers: dict[str, Callable[[], Provider]] = {"process": ProcessProvider}
+
+def _docker_provider() -> Provider:
+    # Only for those who want it: it has much to load.
+    from openenv_gym.providers.docker.provider import DockerProvider
+
+    return DockerProvider()
+
+
+_providers: dict[str, Callable[[], Provider]] = {"process": ProcessProvider, "docker": _docker_provider}
 
 
 def provider_named(name: str) -> Provider:
@@ -82,13 +92,33 @@ class Lease:
         return f"Lease({self.base_url}, server {self.server_id})"
 
 
-def lease(request: ServerRequest, *, start_timeout: float = START_SECONDS, linger: float = LINGER_SECONDS) -> Lease:
+def start_deadline(request: ServerRequest, start_timeout: float = START_SECONDS) -> Deadline:
+    """Until when the server of a request must answer, or several of them that share the time.
+
+    Args:
+        request: What has to run.
+        start_timeout: Seconds, where the request's options do not say.
+
+    Raises:
+        UnknownOption, ConfigurationError: The request cannot be right.
+    """
+    return Deadline(provider_named(request.provider).start_seconds(request) or start_timeout)
+
+
+def lease(
+    request: ServerRequest,
+    *,
+    start_timeout: float = START_SECONDS,
+    linger: float = LINGER_SECONDS,
+    deadline: Deadline | None = None,
+) -> Lease:
     """Gets the server of a request, which is started if this process tree has none. Callable from any thread.
 
     Args:
         request: What has to run.
         start_timeout: Seconds until it must answer, where the request's options do not say.
         linger: Seconds that it may outlive its last user; the latest wish counts.
+        deadline: Until when it must answer, in place of both: several servers may share one.
 
     Raises:
         ServerStartError: It did not become ready; with its last log lines.
@@ -97,7 +127,7 @@ def lease(request: ServerRequest, *, start_timeout: float = START_SECONDS, linge
     """
     provider = provider_named(request.provider)
     provider.check(request)
-    deadline = Deadline(provider.start_seconds(request) or start_timeout)
+    deadline = deadline or start_deadline(request, start_timeout)
     return _process_pool().lease(_Wanted(provider, request, provider.sharing_key(request), linger, deadline))
 
 

@@ -17,7 +17,7 @@ from openenv_gym.providers.base import OwnedServer, Owner, ServerRequest
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.options import read_options
 from openenv_gym.providers.project import Project, missing_module
-from openenv_gym.providers.readiness import wait_until_ready
+from openenv_gym.providers.readiness import refusal, wait_until_ready
 from openenv_gym.providers.server_environ import TOKEN_VARIABLE, server_environ
 from openenv_gym.providers.watchdog.owned_process import ALIVE_FD, LISTEN_FD
 from openenv_gym.providers.watchdog_client import own_server
@@ -120,7 +120,7 @@ class ProcessProvider:
 
 def _with_remedy(error: ServerStartError, project: Project, python: str) -> ServerStartError:
     missing = missing_module(error.logs) if error.exit_code is not None else None
-    if missing is None or _is_own(project, missing):
+    if missing is None or refusal(error.logs) is not None or _is_own(project, missing):
         return error
     remedy = f"{project.name} needs the module {missing!r}, which {python} does not have. Install what it needs: "
     return ServerStartError(

@@ -1,4 +1,4 @@
-"""What the process provider needs to know of an environment project's folder."""
+"""What providers need to know of an environment project's folder."""
 
 from __future__ import annotations
 
@@ -92,17 +92,26 @@ def missing_module(logs: str) -> str | None:
     return str(found[-1]) if found else None
 
 
-def _application(folder: Path) -> str:
+def manifest_data(folder: Path) -> dict[str, Any]:
+    """What a project's ``openenv.yaml`` says, as it stands there; nothing for a folder without one.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or holds no mapping.
+    """
     manifest = folder / _MANIFEST
     if not manifest.exists():
-        return DEFAULT_APPLICATION
+        return {}
     try:
         data: Any = yaml.safe_load(manifest.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{manifest} cannot be read: {error}") from error
     if data is not None and not isinstance(data, dict):
         raise ConfigurationError(f"{manifest} must hold a mapping.")
-    application = (data or {}).get("app") or DEFAULT_APPLICATION
+    return data or {}
+
+
+def _application(folder: Path) -> str:
+    application = manifest_data(folder).get("app") or DEFAULT_APPLICATION
     if not isinstance(application, str) or _APPLICATION.fullmatch(application) is None:
-        raise ConfigurationError(f"{manifest}: app: must be module:attribute, not {application!r}.")
+        raise ConfigurationError(f"{folder / _MANIFEST}: app: must be module:attribute, not {application!r}.")
     return application

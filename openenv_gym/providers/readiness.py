@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from openenv_gym_protocol.errors import ServerStartError
+from openenv_gym_protocol.errors import ConfigurationError, ServerStartError
 
 from openenv_gym.providers.base import Owner
 from openenv_gym.providers.deadline import Deadline
@@ -21,6 +21,9 @@ LOG_LINES = 100
 
 SILENCE_SECONDS = 2.0
 """After this long without a word, the log says that a server is being started."""
+
+_REFUSAL = f"{ConfigurationError.__module__}.{ConfigurationError.__qualname__}: "
+"""How a traceback's last line begins where settings were refused."""
 
 _ATTEMPT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.05
@@ -48,7 +51,9 @@ def wait_until_ready(base_url: str, owner: Owner, deadline: Deadline, *, name: s
         status = health_status(base_url, deadline.remaining(at_most=_ATTEMPT_SECONDS))
         if status == http.client.OK:
             return
-        answer = "nothing" if status is None else f"status {status}"
+        if status is not None:
+            # An attempt that the deadline cuts short is no news.
+            answer = f"status {status}"
         silence.check()
     exit_code = owner.exit_code()
     if exit_code is not None:
@@ -96,10 +101,19 @@ def is_dead(base_url: str, timeout: float) -> bool:
 def died(name: str, owner: Owner, exit_code: int) -> ServerStartError:
     """The error of a server whose process ended before it was ready."""
     logs = owner.logs(LOG_LINES)
+    cause = refusal(logs)
+    if cause is not None:
+        return ServerStartError(f"The server of {name} refused to start: {cause}", logs=logs, exit_code=exit_code)
     how = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
     return ServerStartError(
         f"The server of {name} {how} before it was ready. {_told(logs)}", logs=logs, exit_code=exit_code
     )
+
+
+def refusal(logs: str) -> str | None:
+    """What a server said of its settings as its last words, if it refused them; the traceback above it is left out."""
+    _, found, cause = logs.rpartition(_REFUSAL)
+    return cause.strip() if found else None
 
 
 class Silence:

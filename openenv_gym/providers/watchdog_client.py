@@ -9,31 +9,27 @@ import contextlib
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from openenv_gym_protocol import errors
 from openenv_gym_protocol.errors import OpenEnvGymError, ProviderError, ServerStartError
 
-from openenv_gym.providers import watchdog
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import PoolLocation, pool_location
 from openenv_gym.providers.watchdog.bounded_log import tail
-from openenv_gym.providers.watchdog.leftovers import try_lock, watchdog_answers
 from openenv_gym.providers.watchdog.servers import GRACE_SECONDS
+from openenv_gym.providers.watchdog_start import started_watchdog
 
 _CHUNK = 65536
 _PAUSE_SECONDS = 0.02
-_WATCHDOG_START_SECONDS = 30.0
 _REPLY_SECONDS = 10.0
-_STOP_SECONDS = GRACE_SECONDS + 8.0
-_WATCHDOG_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+_KEEPER_SECONDS = 30.0
+_STOP_SECONDS = GRACE_SECONDS + 18.0
+"""Many containers that are stopped at once take their engine a while."""
 
 
 class WatchdogGone(Exception):
@@ -81,7 +77,7 @@ class WatchdogClient:
                 return client
             if deadline.passed:
                 raise ProviderError(f"No watchdog could be reached at {location.socket} in time.")
-            if not _started_watchdog(location):
+            if not started_watchdog(location):
                 time.sleep(_PAUSE_SECONDS)
 
     @classmethod
@@ -149,6 +145,19 @@ class WatchdogClient:
         if message["event"] == "refused":
             raise ProviderError(f"{argv[0]} could not be run in {cwd}: {message['message']}")
         return int(message["port"])
+
+    def keep(self, argv: list[str], *, env: Mapping[str, str], deadline: Deadline) -> None:
+        """See ``Owner.keep``."""
+        with self._as_start_error():
+            self._send("keep", argv=argv, env=dict(env))
+            message = self._await("kept", "refused", seconds=deadline.remaining(at_most=_KEEPER_SECONDS))
+        if message["event"] == "refused":
+            raise ProviderError(f"What has to end the server, {argv}, could not be run: {message['message']}")
+
+    def kept_started(self) -> None:
+        """See ``Owner.kept_started``."""
+        with self._as_start_error():
+            self._send("started")
 
     def exit_code(self, wait: float = 0.0) -> int | None:
         """See ``Owner.exit_code``."""
@@ -282,45 +291,6 @@ def _pool_location() -> PoolLocation:
         return pool_location()
     except OSError as error:
         raise ProviderError(f"The pool cannot be found: {error}.") from error
-
-
-def _started_watchdog(location: PoolLocation) -> bool:
-    """Starts the watchdog, unless somebody else is doing so or has done so."""
-    try:
-        location.make_directory()
-        with try_lock(location) as taken:
-            if taken and not watchdog_answers(location):
-                _run_watchdog(location)
-            return taken
-    except FileNotFoundError:
-        # The directory was removed by a watchdog that was just ending.
-        return False
-    except OSError as error:
-        raise ProviderError(f"The pool's directory {location.directory} cannot be used: {error}") from error
-
-
-def _run_watchdog(location: PoolLocation) -> None:
-    program = Path(watchdog.__file__).with_name("__main__.py")
-    log = location.directory / "watchdog.log"
-    with open(log, "ab", opener=_private) as output:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", str(program), str(location.directory)],
-            # None of the trainer's secrets: it is the longest-lived of its processes.
-            env={name: os.environ[name] for name in _WATCHDOG_VARIABLES if name in os.environ},
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            check=False,
-            timeout=_WATCHDOG_START_SECONDS,
-        )
-    if done.returncode != 0:
-        raise ProviderError(f"The watchdog could not be started:\n{tail(log, 20)}")
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _failure_to_json(error: OpenEnvGymError) -> dict[str, Any]:

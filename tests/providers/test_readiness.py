@@ -12,7 +12,7 @@ import pytest
 from openenv_gym_protocol.errors import ServerStartError
 
 from openenv_gym.providers.deadline import Deadline
-from openenv_gym.providers.readiness import Silence, health_status, is_dead, wait_until_ready
+from openenv_gym.providers.readiness import Silence, health_status, is_dead, refusal, wait_until_ready
 from tests.support.descriptors import no_descriptor_left
 
 
@@ -35,6 +35,12 @@ class RecordedOwner:
         return f"the last {lines} lines"
 
     def spawn(self, argv: list[str], **given: Any) -> int:
+        raise NotImplementedError
+
+    def keep(self, argv: list[str], **given: Any) -> None:
+        raise NotImplementedError
+
+    def kept_started(self) -> None:
         raise NotImplementedError
 
     def ready(self, base_url: str, token: str | None) -> None:
@@ -71,6 +77,28 @@ def answering(*statuses: int) -> Iterator[str]:
 def closed_address() -> str:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         return f"http://127.0.0.1:{unused.getsockname()[1]}"
+
+
+@contextmanager
+def answering_once(status: int) -> Iterator[str]:
+    """A server that answers one request, and no other."""
+
+    def answer() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode())
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def test_what_was_answered_last_is_told_though_the_deadline_cuts_an_attempt_short() -> None:
+    with answering_once(503) as url, pytest.raises(ServerStartError, match="answered status 503"):
+        wait_until_ready(url, RecordedOwner(), Deadline(1.0), name="x")
 
 
 def test_a_server_is_ready_when_it_answers_200() -> None:
@@ -135,3 +163,22 @@ def test_silence_is_broken_once_and_not_at_first(caplog: pytest.LogCaptureFixtur
         silence.check()
         silence.check()
     assert caplog.messages == ["starting server… (my project)"]
+
+
+class RefusingOwner(RecordedOwner):
+    """An owner whose process ended because it refused its settings."""
+
+    def logs(self, lines: int = 100) -> str:
+        return (
+            'starting\nTraceback (most recent call last):\n  File "app.py", line 3\n'
+            "openenv_gym_protocol.errors.ConfigurationError: GRID_SIZE='x' is no number.\nTry 5.\n"
+        )
+
+
+def test_the_cause_of_a_refusal_stands_first_and_without_its_traceback() -> None:
+    with pytest.raises(ServerStartError) as raised:
+        wait_until_ready(closed_address(), RefusingOwner(ends_after=0), Deadline(30), name="the grid")
+    assert raised.value.message == "The server of the grid refused to start: GRID_SIZE='x' is no number.\nTry 5."
+    assert "Traceback" in raised.value.logs
+    assert raised.value.exit_code == 3
+    assert refusal("the last 100 lines") is None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 
@@ -68,6 +69,15 @@ def watchdog_of(directory: Path) -> psutil.Process:
 
 def watchdogs_of(directory: Path) -> list[psutil.Process]:
     """The watchdog of a pool and its guard."""
+    return [process for process in _told_of(directory) if process not in keepers_of(directory)]
+
+
+def keepers_of(directory: Path) -> list[psutil.Process]:
+    """The keepers of a pool's containers."""
+    return [process for process in _told_of(directory) if any("keeper" in word for word in process.info["cmdline"])]
+
+
+def _told_of(directory: Path) -> list[psutil.Process]:
     return [
         process
         for process in psutil.process_iter(["cmdline"])
@@ -79,6 +89,19 @@ def servers_of(directory: Path) -> list[psutil.Process]:
     """The servers that a pool's watchdog has recorded."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in directory.glob("*.process")]
     return [psutil.Process(record["pid"]) for record in records]
+
+
+def process_at(base_url: str | None) -> psutil.Process:
+    """The process that listens at an address."""
+    port = urlsplit(str(base_url)).port
+    for connection in psutil.net_connections("tcp"):
+        if connection.status != psutil.CONN_LISTEN or connection.pid is None:
+            continue
+        if connection.laddr and connection.laddr.port == port:
+            found = psutil.Process(connection.pid)
+            if "uvicorn" in " ".join(found.cmdline()) or "launch" in " ".join(found.cmdline()):
+                return found
+    raise AssertionError(f"nobody listens at {base_url}")
 
 
 class RunningProgram:
@@ -101,11 +124,11 @@ class RunningProgram:
 
 
 @contextmanager
-def running_program(*arguments: str, **environ: str) -> Iterator[RunningProgram]:
-    """Runs ``pool_program.py`` outside the tests' own pool; it is killed at the end."""
+def running_program(*arguments: str, program: Path = PROGRAM, **environ: str) -> Iterator[RunningProgram]:
+    """Runs ``pool_program.py`` or another outside the tests' own pool; it is killed at the end."""
     inherited = {name: value for name, value in os.environ.items() if name != POOL_VARIABLE}
     process = subprocess.Popen(
-        [sys.executable, str(PROGRAM), *arguments],
+        [sys.executable, str(program), *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

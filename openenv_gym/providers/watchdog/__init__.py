@@ -12,6 +12,9 @@ from a user               what it asks                                        wh
 ``acquire key linger``    to use the server of that key; no key: one of its   ``start`` (start it, others wait for
                           own                                                 you), ``ready`` or ``failed``
 ``spawn argv cwd env``    (the starter) to run the server's process           ``spawned`` (pid, port) or ``refused``
+``keep argv env``         (the starter) to have a keeper see to the server's     ``kept`` or ``refused``
+                          end, see ``keepers``
+``started``               (the starter) to have the keeper follow it          nothing
 ``ready base_url token``  (the starter) to hand it to those who wait          ``ready``
 ``failed error``          (the starter) to tell those who wait, and clean up  nothing
 ``check linger``          whether its server still runs                       ``checked`` (running)

@@ -16,9 +16,12 @@ from openenv_gym.providers.watchdog.leftovers import (
     try_lock,
     watchdog_answers,
 )
-from openenv_gym.providers.watchdog.orphans import adopt_orphans, children
+from openenv_gym.providers.watchdog.orphans import adopt_orphans, children, is_keeper
 
 _KILL_SECONDS = 2.0
+
+_KEEPERS_SECONDS = 30.0
+"""How long keepers are waited for, which end what they keep because the watchdog has gone."""
 
 
 def run_guarded(
@@ -54,6 +57,7 @@ def _end_all(location: PoolLocation) -> None:
     # What they had started comes to this process only when they are gone.
     while _killed_children() and time.monotonic() < give_up:
         time.sleep(0.01)
+    _wait_for_keepers()
     with contextlib.suppress(OSError), try_lock(location) as taken:
         # A new watchdog may have started in the same directory by now.
         if taken and not watchdog_answers(location):
@@ -61,8 +65,20 @@ def _end_all(location: PoolLocation) -> None:
             remove_directory(location)
 
 
+def _wait_for_keepers() -> None:
+    # They write into the pool's directory, which a new watchdog may use in the meantime: the lock is not held.
+    give_up = time.monotonic() + _KEEPERS_SECONDS
+    while keepers := [pid for pid in children() if is_keeper(pid)]:
+        if time.monotonic() > give_up:
+            return
+        for pid in keepers:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.01)
+
+
 def _killed_children() -> int:
-    running = children()
+    running = [pid for pid in children() if not is_keeper(pid)]
     for pid in running:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             # A server leads a group of its own, which goes with it; another orphan does not.

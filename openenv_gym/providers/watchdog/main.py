@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 from openenv_gym.providers.location import PoolLocation
+from openenv_gym.providers.watchdog.connection import Connection
 from openenv_gym.providers.watchdog.guard import run_guarded
+from openenv_gym.providers.watchdog.keepers import Keepers, KeptServer
 from openenv_gym.providers.watchdog.leftovers import (
     end_leftover_servers,
     reap,
@@ -25,7 +27,6 @@ from openenv_gym.providers.watchdog.orphans import adopt_orphans, end_orphans
 from openenv_gym.providers.watchdog.owned_process import OwnedProcess
 from openenv_gym.providers.watchdog.root import POLL_SECONDS, Root
 from openenv_gym.providers.watchdog.servers import Server, Servers
-from openenv_gym.providers.watchdog.user_connection import UserConnection
 
 _IDLE_SECONDS = 5.0
 """A watchdog without servers and users ends after this long; the next user starts another."""
@@ -48,8 +49,9 @@ class Watchdog:
         self._selector = selectors.DefaultSelector()
         self._servers = Servers()
         self._processes: dict[Server, OwnedProcess] = {}
+        self._keepers = Keepers(location.directory, self._servers, self._selector)
         self._ended_ids: set[str] = set()
-        self._users: set[UserConnection] = set()
+        self._users: set[Connection] = set()
         self._root = Root(location)
         self._ending = False
         self._idle_since = time.monotonic()
@@ -105,11 +107,11 @@ class Watchdog:
         if self._ending:
             connected.close()
             return
-        user = UserConnection(connected)
+        user = Connection(connected)
         self._users.add(user)
         self._watch(connected, functools.partial(self._hear, user))
 
-    def _hear(self, user: UserConnection) -> None:
+    def _hear(self, user: Connection) -> None:
         try:
             for message in user.messages():
                 self._obey(user, message)
@@ -122,19 +124,15 @@ class Watchdog:
             user.close()
             self._servers.leave(user)
 
-    def _obey(self, user: UserConnection, message: dict[str, Any]) -> None:
+    def _obey(self, user: Connection, message: dict[str, Any]) -> None:
         match message["op"]:
-            case "acquire" | "spawn" if self._ending:
+            case "acquire" | "spawn" | "keep" if self._ending:
                 # A server begun now would keep the watchdog, which takes no more users, from its end.
                 user.is_open = False
             case "acquire":
                 self._servers.acquire(user, message["key"], float(message["linger"]))
-            case "spawn":
-                self._spawn(user, message)
-            case "ready":
-                self._servers.ready(user, message["base_url"], message["token"])
-            case "failed":
-                self._servers.failed(user, message["error"])
+            case "spawn" | "keep" | "started" | "ready" | "failed":
+                self._obey_starter(user, message)
             case "check":
                 self._check(user, float(message["linger"]))
             case "suspect" | "stop":
@@ -144,10 +142,22 @@ class Watchdog:
             case _:
                 raise ValueError("unknown op")
 
-    def _spawn(self, user: UserConnection, message: dict[str, Any]) -> None:
-        server = self._servers.of(user)
-        if server is None or not server.may_be_spawned_by(user):
-            raise ValueError("nothing to start")
+    def _obey_starter(self, user: Connection, message: dict[str, Any]) -> None:
+        match message["op"]:
+            case "spawn":
+                self._spawn(user, message)
+            case "keep":
+                self._keep(user, message)
+            case "started":
+                self._started(user)
+            case "ready":
+                self._servers.ready(user, message["base_url"], message["token"])
+            case "failed":
+                self._settle(user)
+                self._servers.failed(user, message["error"])
+
+    def _spawn(self, user: Connection, message: dict[str, Any]) -> None:
+        server = self._server_to_start(user)
         try:
             process = OwnedProcess(server.id, self._location.directory, message["argv"], message["cwd"], message["env"])
         except OSError as error:
@@ -157,14 +167,42 @@ class Watchdog:
         self._watch(process.output_fd, functools.partial(self._pump, process))
         user.tell("spawned", **process.facts())
 
-    def _check(self, user: UserConnection, linger: float) -> None:
+    def _keep(self, user: Connection, message: dict[str, Any]) -> None:
+        try:
+            self._keepers.keep(self._server_to_start(user), message["argv"], message["env"])
+        except OSError as error:
+            user.tell("refused", message=str(error))
+
+    def _server_to_start(self, user: Connection) -> Server:
+        server = self._servers.of(user)
+        if server is None or not server.may_be_spawned_by(user):
+            raise ValueError("nothing to start")
+        return server
+
+    def _started(self, user: Connection) -> None:
+        kept = self._kept_by(user)
+        if kept is not None:
+            kept.start()
+
+    def _settle(self, user: Connection) -> None:
+        kept = self._kept_by(user)
+        if kept is not None:
+            kept.is_settled = True
+
+    def _kept_by(self, starter: Connection) -> KeptServer | None:
+        server = self._servers.of(starter)
+        kept = server.resource if server is not None and server.starter is starter else None
+        return kept if isinstance(kept, KeptServer) else None
+
+    def _check(self, user: Connection, linger: float) -> None:
         self._children_ended()
         server = self._servers.of(user)
         if server is not None:
             server.linger = linger
         user.tell("checked", running=server is not None and server.is_ready)
 
-    def _stop(self, user: UserConnection, number: int) -> None:
+    def _stop(self, user: Connection, number: int) -> None:
+        self._settle(user)
         server = self._servers.of(user)
         if server is None or server not in set(self._servers):
             user.tell("stopped")
@@ -193,7 +231,8 @@ class Watchdog:
                 self._ended_ids.add(server.id)
                 self._servers.ended(server, process.exit_code)
         if self._ended_ids:
-            end_orphans([process.pid for process in self._processes.values()], self._ended_ids)
+            servers = [process.pid for process in self._processes.values()]
+            end_orphans([*servers, *self._keepers.pids()], self._ended_ids)
 
     def _end_all(self) -> None:
         self._ending = True
@@ -201,6 +240,7 @@ class Watchdog:
             self._servers.end(server)
 
     def _leave(self) -> None:
+        self._keepers.leave()
         give_up = time.monotonic() + _REMOVAL_SECONDS
         while end_orphans((), self._ended_ids) and time.monotonic() < give_up:
             # What they had started are orphans only now.

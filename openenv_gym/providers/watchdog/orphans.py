@@ -16,6 +16,9 @@ from pathlib import Path
 
 from openenv_gym.providers.watchdog.owned_process import SERVER_ID_VARIABLE
 
+KEEPER_VARIABLE = "OPENENV_GYM_KEEPER"
+"""Set for a keeper: by it, whoever takes over the watchdog's children lets it finish its work."""
+
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -29,7 +32,7 @@ def end_orphans(servers_pids: Collection[int], ended_ids: Collection[str]) -> in
     """Waits for orphans that have ended and kills those of ended servers.
 
     Args:
-        servers_pids: Children that are servers, not orphans.
+        servers_pids: Children that are servers or keepers, not orphans.
         ended_ids: Ids of the servers that have ended.
 
     Returns:
@@ -39,7 +42,7 @@ def end_orphans(servers_pids: Collection[int], ended_ids: Collection[str]) -> in
     for pid in children():
         if pid in servers_pids or _waited_for(pid):
             continue
-        if _server_id(pid) in ended_ids:
+        if _variable(pid, SERVER_ID_VARIABLE) in ended_ids:
             with contextlib.suppress(ProcessLookupError):
                 # It ended between the two calls.
                 os.kill(pid, signal.SIGKILL)
@@ -64,11 +67,16 @@ def _waited_for(pid: int) -> bool:
         return True
 
 
-def _server_id(pid: int) -> str | None:
+def is_keeper(pid: int) -> bool:
+    """Whether a child is a keeper, which ends what it keeps and then itself once the watchdog has gone."""
+    return _variable(pid, KEEPER_VARIABLE) is not None
+
+
+def _variable(pid: int, name: str) -> str | None:
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return None
-    prefix = f"{SERVER_ID_VARIABLE}=".encode()
+    prefix = f"{name}=".encode()
     found = [variable for variable in variables if variable.startswith(prefix)]
     return found[0].removeprefix(prefix).decode() if found else None

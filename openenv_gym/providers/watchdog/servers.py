@@ -22,7 +22,7 @@ class User(Protocol):
 
 
 class Resource(Protocol):
-    """What is owned for a server: a process."""
+    """What is owned for a server: a process, or what a keeper keeps."""
 
     def signal(self, number: int) -> None:
         """Asks it to end (SIGTERM) or ends it (SIGKILL)."""
@@ -46,7 +46,7 @@ class Server:
         linger: Seconds that it outlives its last user; as the latest user wished.
         users: Those who use it or wait for it, in the order they came.
         ends_at: When it has to end for want of users, or be killed when it is ending already.
-        exit_code: How its process ended, if it did.
+        exit_code: How its process or what was kept ended, if it did.
         waiting_for_end: Who is told when it is gone.
     """
 
@@ -69,7 +69,7 @@ class Server:
         return self.phase is Phase.READY and self.exit_code is None
 
     def may_be_spawned_by(self, user: User) -> bool:
-        """Whether its process may be run now, by the user who starts it."""
+        """Whether its process may be run now, or something kept, by the user who starts it."""
         begun = self.resource is not None or self.exit_code is not None
         return self.starter is user and self.phase is Phase.STARTING and not begun
 
@@ -158,7 +158,7 @@ class Servers:
         server.phase = Phase.ENDING
 
     def ended(self, server: Server, exit_code: int) -> None:
-        """A server's process has ended, by itself or because it had to."""
+        """A server's process, or what was kept for it, has ended, by itself or because it had to."""
         server.resource, server.exit_code = None, exit_code
         if server.phase is Phase.STARTING:
             server.starter.tell("exited", exit_code=exit_code)

@@ -11,6 +11,9 @@ from typing import Any
 
 print("plain server starts", flush=True)
 
+if os.environ.get("OPENENV_GYM_SERVER_INDEX", "0").startswith(tuple(os.environ.get("PLAIN_DIES_AS", "-").split(","))):
+    sys.exit("this server is one of those that die")
+
 if os.environ.get("PLAIN_SLOW"):
     import time
 

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from openenv_gym.providers.watchdog.user_connection import UserConnection
+from openenv_gym.providers.watchdog.connection import Connection
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[UserConnection, socket.socket]]:
+def ends() -> Iterator[tuple[Connection, socket.socket]]:
     ours, theirs = socket.socketpair()
-    connection = UserConnection(ours)
+    connection = Connection(ours)
     with theirs:
         yield connection, theirs
         connection.close()
 
 
-def test_messages_come_whole_however_they_were_sent(ends: tuple[UserConnection, socket.socket]) -> None:
+def test_messages_come_whole_however_they_were_sent(ends: tuple[Connection, socket.socket]) -> None:
     connection, user = ends
     user.sendall(b'{"op": "a"}\n{"op": ')
     assert list(connection.messages()) == [{"op": "a"}]
@@ -26,7 +26,7 @@ def test_messages_come_whole_however_they_were_sent(ends: tuple[UserConnection, 
     assert connection.is_open
 
 
-def test_what_was_said_before_the_end_is_still_heard(ends: tuple[UserConnection, socket.socket]) -> None:
+def test_what_was_said_before_the_end_is_still_heard(ends: tuple[Connection, socket.socket]) -> None:
     connection, user = ends
     user.sendall(b'{"op": "a"}\n')
     user.close()
@@ -35,7 +35,7 @@ def test_what_was_said_before_the_end_is_still_heard(ends: tuple[UserConnection,
 
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b"[1]\n", b"\xff\n"])
-def test_what_is_no_message_is_an_error(ends: tuple[UserConnection, socket.socket], line: bytes) -> None:
+def test_what_is_no_message_is_an_error(ends: tuple[Connection, socket.socket], line: bytes) -> None:
     connection, user = ends
     user.sendall(line)
     with pytest.raises(ValueError, match=r"."):
@@ -43,7 +43,7 @@ def test_what_is_no_message_is_an_error(ends: tuple[UserConnection, socket.socke
 
 
 def test_a_user_that_reads_nothing_is_given_up_instead_of_waited_for(
-    ends: tuple[UserConnection, socket.socket],
+    ends: tuple[Connection, socket.socket],
 ) -> None:
     connection, _ = ends
     for _ in range(1000):
@@ -54,7 +54,7 @@ def test_a_user_that_reads_nothing_is_given_up_instead_of_waited_for(
     connection.tell("event")
 
 
-def test_a_user_that_has_gone_is_told_nothing(ends: tuple[UserConnection, socket.socket]) -> None:
+def test_a_user_that_has_gone_is_told_nothing(ends: tuple[Connection, socket.socket]) -> None:
     connection, user = ends
     user.close()
     connection.tell("event")

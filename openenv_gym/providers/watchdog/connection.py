@@ -1,4 +1,4 @@
-"""The watchdog's end of a user's socket: whole messages in, messages out, without waiting."""
+"""The watchdog's end of a socket to a user or a keeper: whole messages in, messages out, without waiting."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _CHUNK = 65536
 _LONGEST_MESSAGE = 8 * 1024 * 1024
 
 
-class UserConnection:
-    """A user's connection; it is open as long as the user lives and wants it."""
+class Connection:
+    """A user's or a keeper's connection; it is open as long as the other end lives and wants it."""
 
     def __init__(self, connected: socket.socket) -> None:
         connected.settimeout(0.0)
@@ -37,7 +37,7 @@ class UserConnection:
             yield message
 
     def tell(self, event: str, **data: Any) -> None:
-        """Sends a message. A user that has gone, or reads nothing, is given up."""
+        """Sends a message. An other end that has gone, or reads nothing, is given up."""
         if not self.is_open:
             return
         line = json.dumps({"event": event, **data}).encode() + b"\n"
@@ -46,12 +46,12 @@ class UserConnection:
         except OSError:
             complete = False
         if not complete:
-            # The end of file follows in `messages`, where users leave.
+            # The end of file follows in `messages`, where users leave and keepers are replaced.
             self.is_open = False
             self._shut_down()
 
     def close(self) -> None:
-        """Closes the socket, by which the user is told that nothing follows."""
+        """Closes the socket, by which the other end is told that nothing follows."""
         self.is_open = False
         self.socket.close()
 
@@ -62,7 +62,7 @@ class UserConnection:
         except BlockingIOError:
             return
         except OSError:
-            # Reset by a user that was killed with messages unread: an end of file like any other.
+            # Reset by one that was killed with messages unread: an end of file like any other.
             pass
         self.is_open = False
 

@@ -1,4 +1,4 @@
-"""Keywords say where lanes run; a started server is shared, and several are told apart."""
+"""Keywords say where lanes run; what cannot be is refused before anything starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openenv_gym_protocol import errors
 
-from openenv_gym.bridge.servers import make_servers
+from openenv_gym.bridge.servers.making import make_servers
 from openenv_gym.transports.timeouts import Timeouts
 from tests.support.pools import PROJECTS
 
@@ -47,6 +47,10 @@ def test_a_token_is_read_from_the_environment_when_it_is_needed(monkeypatch: pyt
         {"path": str(PROJECTS / "plain"), "settings": {"A": 1}},
         {"path": str(PROJECTS / "plain"), "provider": {"linger": "x"}},
         {"path": str(PROJECTS / "plain"), "provider": {"linger": -1}},
+        {"path": str(PROJECTS / "plain"), "provider": {"spares": -1}},
+        {"path": str(PROJECTS / "plain"), "provider": {"spares": True}},
+        {"path": str(PROJECTS / "plain"), "provider": "process", "image": "plain:1"},
+        {"path": str(PROJECTS / "plain"), "base_url": "http://one:1"},
         {"path": str(PROJECTS / "plain"), "provider": {"name": 3}},
     ],
 )
@@ -58,20 +62,3 @@ def test_what_cannot_be_is_refused_before_anything_starts(keywords: dict[str, An
 def test_an_unknown_option_of_the_provider_is_named() -> None:
     with pytest.raises(errors.UnknownOption, match=r"pyton.*python"):
         make_servers(**{**NO_PLACE, "path": str(PROJECTS / "plain"), "provider": {"pyton": "x"}})
-
-
-def test_lanes_of_one_server_share_it_and_sessions_per_server_makes_more() -> None:
-    keywords = {**NO_PLACE, "path": PROJECTS / "plain", "provider": {"linger": 0}}
-    shared, split = make_servers(**keywords), make_servers(**keywords, sessions_per_server=2)
-    try:
-        addresses = [server.base_url for server in split.of(range(4))]
-        assert addresses[0] == addresses[1] != addresses[2] == addresses[3]
-        assert {server.base_url for server in shared.of(range(4))} == {addresses[0]}
-        known = split.known(0)
-        assert known is not None
-        assert "plain server starts" in known.logs(50)
-    finally:
-        shared.release()
-        split.release()
-        split.release()
-    assert split.known(0) is None

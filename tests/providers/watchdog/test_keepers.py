@@ -1,0 +1,172 @@
+"""What the watchdog and a keeper say to each other; the keeper here is a program that only notes what it is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from openenv_gym_protocol.errors import ProviderError, ServerStartError
+
+from openenv_gym.providers import pool
+from openenv_gym.providers.deadline import Deadline
+from openenv_gym.providers.location import pool_location
+from openenv_gym.providers.watchdog.keepers import LOST_EXIT_CODE
+from openenv_gym.providers.watchdog_client import WatchdogClient, own_server
+from tests.support.pools import all_end, eventually, keepers_of
+
+PROGRAM = Path(__file__).parents[2] / "support" / "programs" / "scripted_keeper.py"
+
+
+class Notes:
+    """What keepers have noted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self) -> list[dict[str, Any]]:
+        return [message for _, message in self._read()]
+
+    @property
+    def events(self) -> list[str]:
+        return [message["event"] for message in self()]
+
+    @property
+    def keepers(self) -> list[int]:
+        return list(dict.fromkeys(pid for pid, _ in self._read()))
+
+    def _read(self) -> list[tuple[int, dict[str, Any]]]:
+        if not self.path.exists():
+            return []
+        return [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Notes:
+    return Notes(tmp_path / "notes")
+
+
+def keep(owner: WatchdogClient, notes: Notes, manner: str = "") -> None:
+    owner.keep([sys.executable, str(PROGRAM), str(notes.path)], env={"KEEPER": manner}, deadline=Deadline(20))
+
+
+def kept(notes: Notes, manner: str = "") -> WatchdogClient:
+    owner = own_server(Deadline(10))
+    keep(owner, notes, manner)
+    return owner
+
+
+def keeper() -> psutil.Process:
+    (found,) = keepers_of(pool_location().directory)
+    return found
+
+
+def test_a_server_is_kept_before_anything_is_made_and_followed_from_then_on(notes: Notes) -> None:
+    owner = kept(notes)
+    assert notes() == [{"event": "keep", "server_id": owner.server_id}]
+    owner.kept_started()
+    owner.ready("http://127.0.0.1:1", None)
+    owner.stop()
+    assert notes.events == ["keep", "follow", "stop"]
+
+
+def test_servers_of_one_program_and_environment_share_a_process(notes: Notes) -> None:
+    owners = [kept(notes), kept(notes), kept(notes, "another")]
+    assert len(notes.keepers) == 2
+    for owner in owners:
+        owner.stop()
+
+
+def test_a_program_that_cannot_be_run_is_an_error_that_names_it() -> None:
+    owner = own_server(Deadline(10))
+    with pytest.raises(ProviderError, match="/nowhere/keeper"):
+        owner.keep(["/nowhere/keeper"], env={}, deadline=Deadline(10))
+    owner.stop()
+
+
+def test_a_program_that_dies_without_a_word_is_an_error_that_says_what_it_wrote(notes: Notes) -> None:
+    owner = own_server(Deadline(10))
+    with pytest.raises(ProviderError, match="no engine anywhere"):
+        keep(owner, notes, "dies")
+    assert owner.exit_code(5.0) == LOST_EXIT_CODE
+    owner.stop()
+
+
+def test_a_keeper_that_was_killed_is_replaced_by_one_that_is_told_everything(notes: Notes) -> None:
+    owner, starting = kept(notes), kept(notes)
+    owner.kept_started()
+    owner.ready("http://127.0.0.1:1", None)
+    assert eventually(lambda: len(notes.events) == 3)
+    keeper().kill()
+    assert eventually(lambda: len(notes.events) == 6)
+    assert notes()[3:] == [
+        {"event": "keep", "server_id": owner.server_id},
+        {"event": "follow", "server_id": owner.server_id},
+        {"event": "keep", "server_id": starting.server_id},
+    ]
+    assert len(notes.keepers) == 2
+    assert owner.is_running(0.0)
+    for each in (owner, starting):
+        each.stop()
+
+
+def test_a_keeper_that_does_not_speak_as_agreed_is_replaced_but_not_for_ever(notes: Notes) -> None:
+    owner = kept(notes, "babbles")
+    owner.kept_started()
+    assert owner.exit_code(20.0) == LOST_EXIT_CODE
+    assert 2 < len(notes.keepers) < 10
+    assert keepers_of(pool_location().directory) == []
+    owner.stop()
+
+
+def test_a_server_that_no_keeper_can_be_had_for_any_more_has_ended(notes: Notes) -> None:
+    owner = kept(notes, "dies again")
+    owner.ready("http://127.0.0.1:1", None)
+    keeper().kill()
+    assert owner.exit_code(10.0) == LOST_EXIT_CODE
+    assert not owner.is_running(0.0)
+
+
+def test_what_no_server_of_the_pool_has_made_is_ended(notes: Notes) -> None:
+    owner = kept(notes, "finds")
+    killed = {"event": "kill", "server_id": "of an earlier watchdog", "settled": True}
+    assert eventually(lambda: killed in notes())
+    owner.stop()
+
+
+def test_a_starter_that_gives_up_says_that_nothing_more_is_made(notes: Notes) -> None:
+    stopped, failed = kept(notes), kept(notes)
+    stopped.stop()
+    failed.fail(ServerStartError("it did not"))
+    assert eventually(lambda: notes.events.count("kill") == 2)
+    assert [message["settled"] for message in notes() if message["event"] == "kill"] == [True, True]
+
+
+def test_of_a_starter_that_died_nobody_knows_whether_something_is_made_still(notes: Notes) -> None:
+    owner = kept(notes)
+    owner.close()
+    assert eventually(lambda: "kill" in notes.events)
+    assert [message["settled"] for message in notes() if message["event"] == "kill"] == [False]
+
+
+def test_a_keeper_ends_with_its_watchdog(notes: Notes) -> None:
+    owner = kept(notes)
+    owner.kept_started()
+    owner.ready("http://127.0.0.1:1", None)
+    process = keeper()
+    pool.shutdown()
+    assert all_end([process])
+    assert notes.events == ["keep", "follow", "stop", "the end"]
+
+
+def test_a_keeper_has_a_session_and_an_environment_of_its_own(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    owner = kept(notes)
+    process = keeper()
+    assert os.getsid(process.pid) == process.pid
+    assert "HF_TOKEN" not in process.environ()
+    owner.stop()
