@@ -39,6 +39,7 @@ class Entry:
         settings: The environment variables that its server has.
         server_keywords: Keywords that belong to those, because they change the spaces; each with the variable that
             has its value as JSON.
+        server_keyword_schemas: The JSON Schema of each of them, as far as it is told.
         render_modes: What it can be pictured as.
         render_fps: Pictures a second, or None.
         variants: Further ids of the project, whose servers have other settings.
@@ -57,6 +58,7 @@ class Entry:
     seed_supported: bool | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     server_keywords: Mapping[str, str] = field(default_factory=dict)
+    server_keyword_schemas: Mapping[str, Any] = field(default_factory=dict)
     render_modes: tuple[str, ...] = ()
     render_fps: int | None = None
     variants: tuple[Entry, ...] = ()
@@ -120,7 +122,12 @@ def read_entry(folder: Path) -> Entry:
 
 def _entry(told: Mapping[str, Any]) -> Entry:
     """An entry from plain data, whose tuples are lists."""
-    rows = {name: tuple(told[name]) for name in ("info_keys", "render_modes")}
+    rows: dict[str, Any] = {name: tuple(told[name]) for name in ("info_keys", "render_modes")}
+    # A manifest has the variable alone, or beside the schema of the keyword; the catalogue has them apart.
+    described = {name: dict(value) for name, value in told["server_keywords"].items() if not isinstance(value, str)}
+    variables = {name: value.pop("variable") for name, value in described.items()}
+    rows["server_keywords"] = {**told["server_keywords"], **variables}
+    rows["server_keyword_schemas"] = {**told.get("server_keyword_schemas", {}), **described}
     return Entry(**{**told, **rows, "variants": tuple(_entry(variant) for variant in told.get("variants", ()))})
 
 

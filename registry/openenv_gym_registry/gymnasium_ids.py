@@ -77,7 +77,7 @@ def register_gymnasium(
     kwargs: dict[str, Any] = {"env_id": env_id}
     if env_kwargs:
         kwargs["env_kwargs"] = env_kwargs
-    if named := list(modules):
+    if named := read_modules(modules):
         kwargs["modules"] = named
     local = gymnasium.registry.get(env_id)
     if local is None and max_episode_steps is None:
@@ -134,9 +134,10 @@ def settings_of(
     """The settings of a server that serves a Gymnasium id. All are written, so that none is inherited.
 
     Raises:
-        ConfigurationError: It is no Gymnasium id, or a keyword is no JSON.
+        ConfigurationError: It is no Gymnasium id, a keyword is no JSON, or the modules are no list of names.
     """
     _check_id(env_id)
+    named = read_modules(modules)
     try:
         kwargs = json.dumps(dict(env_kwargs or {}), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -144,9 +145,22 @@ def settings_of(
     return {
         ID_SETTING: env_id,
         _KWARGS_SETTING: kwargs,
-        _MODULES_SETTING: ",".join(modules),
+        _MODULES_SETTING: ",".join(named),
         _TIME_LIMIT_SETTING: str(int(own_time_limit)),
     }
+
+
+def read_modules(modules: Any) -> list[str]:
+    """Reads what a server imports first.
+
+    Raises:
+        ConfigurationError: It is no list of names; a text would be taken letter by letter.
+    """
+    is_list = isinstance(modules, Iterable) and not isinstance(modules, str)
+    named = list(modules) if is_list else []
+    if not is_list or not all(isinstance(each, str) for each in named):
+        raise ConfigurationError(f"modules= must be a list of names such as ['ale_py'], not {modules!r:.80}.")
+    return named
 
 
 def _check_id(env_id: str) -> None:

@@ -12,20 +12,21 @@ from openenv_gym_protocol.errors import ConfigurationError, ProviderError
 
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.env import RemoteEnv
+from openenv_gym.bridge.option_values import check_values
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym_registry.catalogue import Entry, lookup, read_entry
 from openenv_gym_registry.projects import bundled_project
 from openenv_gym_registry.source import space_subdomain
 
-_PLACES = ("base_url", "image", "path")
-"""The keywords that say where an environment runs; without one, the project itself is run."""
+_PLACES = ("base_url", "path")
+"""The keywords that say where an environment runs; without one, the project itself is run, or its ``image``."""
 
 
 class CatalogueEnv(RemoteEnv):
     """A bundled environment.
 
     Its spaces come from the catalogue, so that nothing is started before the first reset. It runs in a process of its
-    own on this machine, unless ``base_url=`` or ``image=`` says where else.
+    own on this machine, unless ``base_url=`` says where else, or ``provider="docker"`` or ``image=`` in what.
     """
 
     def __init__(self, project: str, *, render_mode: str | None = None, **keywords: Any) -> None:
@@ -39,7 +40,8 @@ class CatalogueEnv(RemoteEnv):
         Raises:
             UnknownOption: A keyword that is none of these.
         """
-        self._called = lookup(project).id
+        entry = lookup(project)
+        self._called, self._more_names = entry.id, tuple(entry.server_keywords)
         super().__init__(render_mode=render_mode, **_bundled(project, keywords))
 
 
@@ -57,7 +59,8 @@ class CatalogueVectorEnv(RemoteVectorEnv):
         Raises:
             UnknownOption: A keyword that is none of these.
         """
-        self._called = lookup(project).id
+        entry = lookup(project)
+        self._called, self._more_names = entry.id, tuple(entry.server_keywords)
         super().__init__(num_envs=num_envs, **_bundled(project, keywords))
 
 
@@ -98,7 +101,7 @@ class SpaceEnv(RemoteEnv):
         Raises:
             ProviderError: Nothing says where the Space's environment runs.
         """
-        if not _says_where(keywords):
+        if keywords.get("image") is None and not _says_where(keywords):
             _refuse(space)
         self._called = f"The Space {space}"
         super().__init__(render_mode=render_mode, **keywords)
@@ -113,15 +116,20 @@ class SpaceVectorEnv(RemoteVectorEnv):
         Raises:
             ProviderError: Nothing says where the Space's environment runs.
         """
-        if not _says_where(keywords):
+        if keywords.get("image") is None and not _says_where(keywords):
             _refuse(space)
         self._called = f"The Space {space}"
         super().__init__(num_envs=num_envs, **keywords)
 
 
 def split_keywords(entry: Entry, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parts the keywords that change the environment's spaces, which belong to its server, from all others."""
+    """Parts the keywords that change the environment's spaces, which belong to its server, from all others.
+
+    Raises:
+        ConfigurationError: One of them has a value that it cannot have.
+    """
     fixed = {name: keywords[name] for name in entry.server_keywords if name in keywords}
+    check_values(entry.id, fixed, entry.server_keyword_schemas)
     return fixed, {name: value for name, value in keywords.items() if name not in fixed}
 
 
@@ -143,10 +151,14 @@ def describe(entry: Entry, keywords: Mapping[str, Any], fixed: Mapping[str, Any]
         keywords: The keywords.
         fixed: Those that changed its spaces. With some, the server is asked for the spaces when the environment is
             constructed.
+
+    Raises:
+        ConfigurationError: A reset option has a value that it cannot have.
     """
     if not fixed:
         return {"declared": _declared(entry), **keywords} if entry.spaces is not None else {**keywords}
     named = {name: keywords[name] for name in entry.reset_options if name in keywords}
+    check_values(entry.id, named, entry.reset_options)
     rest = {name: value for name, value in keywords.items() if name not in named}
     return {**rest, "reset_options": {**named, **(keywords.get("reset_options") or {})}}
 
@@ -180,7 +192,7 @@ def _local(path: str, keywords: dict[str, Any]) -> dict[str, Any]:
 
 def _said(entry: Entry) -> Declared:
     """What a manifest says. Unlike the catalogue's, it may leave out what there is."""
-    return replace(_declared(entry), reset_options=entry.reset_options or None)
+    return replace(_declared(entry), reset_options=entry.reset_options or None, render_modes=entry.render_modes or None)
 
 
 def _served(entry: Entry, keywords: dict[str, Any], path: Callable[[], str]) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from openenv_gym_protocol.errors import ConfigurationError
+
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym_registry.catalogue import lookup
-from openenv_gym_registry.gymnasium_ids import PROJECT, own_id, settings_of, variant_of
+from openenv_gym_registry.gymnasium_ids import PROJECT, own_id, read_modules, settings_of, variant_of
 from openenv_gym_registry.make import describe, place, split_keywords
 from openenv_gym_registry.projects import bundled_project
 
@@ -40,7 +42,8 @@ class GymnasiumEnv(RemoteEnv):
             env_kwargs: Keywords of the environment's constructor that belong to the server, because they are no
                 numbers and flags or change the spaces.
             modules: What the server imports first, because it registers the id.
-            own_time_limit: Whether the server cuts episodes off at the id's own limit.
+            own_time_limit: Whether the server cuts episodes off at the id's own limit. Gymnasium's
+                ``max_episode_steps`` can only cut them off earlier then; with False it is all that does.
             render_mode: As for ``RemoteEnv``.
             **keywords: Those of ``RemoteEnv``, and of an id that the catalogue has also its constructor's.
 
@@ -49,7 +52,7 @@ class GymnasiumEnv(RemoteEnv):
             UnknownOption: A keyword that is none of these.
         """
         where = _where(env_id, env_kwargs, modules, keywords, own_time_limit=own_time_limit)
-        self._called = _id_of(env_id)
+        self._called, self._more_names = _id_of(env_id), _names_of(env_id)
         super().__init__(render_mode=render_mode, **where)
 
 
@@ -73,20 +76,33 @@ class GymnasiumVectorEnv(RemoteVectorEnv):
             num_envs: The number of sub-environments.
             env_kwargs: As for ``GymnasiumEnv``.
             modules: As for ``GymnasiumEnv``.
-            own_time_limit: As for ``GymnasiumEnv``.
+            own_time_limit: As for ``GymnasiumEnv``; ``max_episode_steps`` goes before it.
             **keywords: Those of ``RemoteVectorEnv``, and of an id that the catalogue has also its constructor's.
 
         Raises:
             ConfigurationError: It is no Gymnasium id, or ``base_url`` and keywords of the server are both given.
             UnknownOption: A keyword that is none of these.
         """
+        # gymnasium.make_vec says here which limit was asked for; gymnasium.make keeps it for its own wrapper.
+        own_time_limit = own_time_limit and keywords.get("max_episode_steps") is None
         where = _where(env_id, env_kwargs, modules, keywords, own_time_limit=own_time_limit)
-        self._called = _id_of(env_id)
+        self._called, self._more_names = _id_of(env_id), _names_of(env_id)
         super().__init__(num_envs=num_envs, **where)
 
 
 def _id_of(env_id: str | None) -> str:
     return lookup(PROJECT).id if env_id is None else own_id(env_id)
+
+
+def _checked(env_kwargs: Any) -> Mapping[str, Any]:
+    if not (env_kwargs is None or isinstance(env_kwargs, Mapping)):
+        raise ConfigurationError(f"env_kwargs= must be a dict of the constructor's keywords, not {env_kwargs!r:.80}.")
+    return env_kwargs or {}
+
+
+def _names_of(env_id: str | None) -> tuple[str, ...]:
+    known = None if env_id is None else variant_of(env_id)
+    return ("env_id", "env_kwargs", "modules", "own_time_limit", *(known.server_keywords if known else ()))
 
 
 def _where(
@@ -101,7 +117,8 @@ def _where(
     is_running = keywords.get("base_url") is not None
     known = None if env_id is None and is_running else variant_of(env_id or _DEFAULT_ID)
     fixed, told = ({}, keywords) if known is None else split_keywords(known, keywords)
-    fixed = {**(env_kwargs or {}), **fixed}
+    fixed = {**_checked(env_kwargs), **fixed}
+    modules = read_modules(modules)
     if known is not None:
         told = describe(known, told, fixed)
     if is_running and not fixed and not modules:

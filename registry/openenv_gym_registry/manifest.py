@@ -30,6 +30,14 @@ class SpacesBlock(_Closed):
     observation: dict[str, Any]
 
 
+class ServerKeyword(BaseModel):
+    """A keyword that is a setting of the server; its further keys are the JSON Schema of its values."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    variable: str = Field(description="The environment variable that has its value as JSON")
+
+
 class _Described(_Closed):
     max_episode_steps: int | None = Field(default=None, gt=0, description="The time limit, in steps")
     reward_threshold: float | None = Field(default=None, description="The return at which it counts as solved")
@@ -37,8 +45,10 @@ class _Described(_Closed):
     spaces: SpacesBlock | None = None
     reset_options: dict[str, dict[str, Any]] = Field(default_factory=dict, description="A JSON Schema a name")
     info_keys: list[str] = Field(default_factory=list, description="Metadata keys that every reset and step sets")
-    server_keywords: dict[str, str] = Field(
-        default_factory=dict, description="Keywords that change the spaces, each with the server's variable for it"
+    server_keywords: dict[str, str | ServerKeyword] = Field(
+        default_factory=dict,
+        description="Keywords that change the spaces, each with the server's variable for it, alone or beside its JSON "
+        "Schema",
     )
     render_modes: list[str] = Field(default_factory=list, description="What it can be pictured as")
     render_fps: int | None = Field(default=None, gt=0, description="Pictures a second")

@@ -12,6 +12,7 @@ from grid_world_env.settings import Settings
 from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
 from openenv_gym_registry.catalogue import lookup
+from openenv_gym_server.traits import read_traits
 from pydantic import ValidationError
 
 RIGHT, UP, LEFT, DOWN = (GridWorldAction(direction=direction) for direction in range(4))
@@ -75,7 +76,7 @@ def test_the_target_pays_one_and_ends_the_episode() -> None:
 
 
 def test_slipping_goes_astray_as_often_as_it_says() -> None:
-    environment = environment_of(64, image=False)()
+    environment = environment_of(64, has_picture=False)()
     strays = 0
     for seed in range(400):
         before = environment.reset(seed, None, slip=0.8).agent
@@ -96,8 +97,8 @@ def test_a_move_in_no_direction_is_refused(direction: Any) -> None:
 
 @pytest.mark.parametrize(("size", "image"), [(5, False), (2, True), (7, True)])
 def test_observations_are_in_the_declared_space(size: int, image: bool) -> None:
-    environment = environment_of(size, image=image)()
-    assert environment.spaces == spaces_of(size, image=image)
+    environment = environment_of(size, has_picture=image)()
+    assert environment.spaces == spaces_of(size, has_picture=image)
     space: Any = data_to_space(environment.spaces["observation"])
     for seen in walk(environment, 1):
         value = {"agent": np.array(seen.agent), "target": np.array(seen.target)}
@@ -105,7 +106,7 @@ def test_observations_are_in_the_declared_space(size: int, image: bool) -> None:
 
 
 def test_a_picture_travels_as_it_is_and_moves_with_the_walker() -> None:
-    environment = environment_of(5, image=True)()
+    environment = environment_of(5, has_picture=True)()
     first = environment.reset(1)
     assert isinstance(first, GridWorldPictureObservation)
     again = GridWorldPictureObservation.model_validate_json(first.model_dump_json())
@@ -144,6 +145,18 @@ def test_the_state_shows_the_grid() -> None:
     assert (state.episode_id, state.step_count, state.slip, state.target) == ("mine", 1, 0.25, seen.target)
 
 
+def test_its_size_can_be_read_and_its_slip_set_to_a_chance() -> None:
+    traits = read_traits(GridWorldEnvironment)
+    assert (traits.remote_names, traits.settable_names) == (("size", "slip"), ("slip",))
+    environment = GridWorldEnvironment()
+    environment.slip = 1
+    assert environment.slip == 1.0
+    for wrong in (1.5, -0.1, float("nan"), True, "0.5", None):
+        with pytest.raises(ValueError, match="slip"):
+            environment.slip = wrong  # type: ignore[assignment]
+    assert environment.slip == 1.0
+
+
 def test_the_catalogue_knows_its_pictures() -> None:
     entry = lookup("grid_world")
     assert entry.render_modes == tuple(GridWorldEnvironment.render_modes)
@@ -151,8 +164,10 @@ def test_the_catalogue_knows_its_pictures() -> None:
 
 
 def test_settings_are_read_and_checked() -> None:
-    assert Settings.from_environ({}) == Settings(size=5, image=False)
-    assert Settings.from_environ({"GRID_WORLD_SIZE": "8", "GRID_WORLD_IMAGE": "TRUE"}) == Settings(size=8, image=True)
-    for name, value in (("SIZE", "1"), ("SIZE", "65"), ("SIZE", "big"), ("IMAGE", "yes")):
+    assert Settings.from_environ({}) == Settings(size=5, picture=False)
+    assert Settings.from_environ({"GRID_WORLD_SIZE": "8", "GRID_WORLD_PICTURE": "TRUE"}) == Settings(
+        size=8, picture=True
+    )
+    for name, value in (("SIZE", "1"), ("SIZE", "65"), ("SIZE", "big"), ("PICTURE", "yes")):
         with pytest.raises(ConfigurationError, match=f"GRID_WORLD_{name}"):
             Settings.from_environ({f"GRID_WORLD_{name}": value})

@@ -26,11 +26,11 @@ def _servers_end_with_the_module() -> Iterator[None]:
     openenv_gym.shutdown()
 
 
-@pytest.mark.parametrize("image", [False, True])
+@pytest.mark.parametrize("picture", [False, True])
 @pytest.mark.parametrize("wire", ["vector", "standard"])
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_every_lane_is_what_it_is_alone(mode: AutoresetMode, wire: str, image: bool) -> None:
-    options: dict[str, Any] = {"slip": 0.2, "max_episode_steps": 15, "image": image}
+def test_every_lane_is_what_it_is_alone(mode: AutoresetMode, wire: str, picture: bool) -> None:
+    options: dict[str, Any] = {"slip": 0.2, "max_episode_steps": 15, "picture": picture}
     alone = gymnasium.make_vec(
         "openenv/GridWorld-v0",
         3,
@@ -65,7 +65,7 @@ def test_an_episode_is_cut_off_after_a_hundred_steps() -> None:
 
 
 def test_pictures_and_another_size_are_there_on_request() -> None:
-    env = gymnasium.make("openenv/GridWorld-v0", image=True, size=6, slip=0.5)
+    env = gymnasium.make("openenv/GridWorld-v0", picture=True, size=6, slip=0.5)
     assert isinstance(env.observation_space, gymnasium.spaces.Dict)
     assert env.observation_space["image"].shape == (48, 48, 3)
     observation, info = env.reset(seed=1)
@@ -75,9 +75,45 @@ def test_pictures_and_another_size_are_there_on_request() -> None:
     env.close()
 
 
+@pytest.mark.parametrize(
+    ("keywords", "told"),
+    [
+        ({"size": 0}, "size= must be a whole number from 2 to 64, not 0"),
+        ({"size": "big"}, "size= must be a whole number from 2 to 64"),
+        ({"picture": 3}, "picture= must be true or false"),
+        ({"slip": 2}, "slip= must be a number from 0 to 1"),
+        ({"slip": 2, "size": 6}, "slip= must be a number from 0 to 1"),
+        ({"reset_options": {"slip": -1}}, "slip= must be a number from 0 to 1"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_before_anything_starts(keywords: dict[str, Any], told: str) -> None:
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(ConfigurationError, match=f"^openenv/GridWorld-v0: {told}"):
+            make("openenv/GridWorld-v0", **keywords)
+
+
+def test_a_value_that_cannot_be_is_refused_at_a_reset_and_the_episode_goes_on() -> None:
+    env = gymnasium.make("openenv/GridWorld-v0")
+    env.reset(seed=2)
+    with pytest.raises(ConfigurationError, match=r"slip= must be a number from 0 to 1, not 1\.5"):
+        env.reset(options={"slip": 1.5})
+    assert env.unwrapped.state()["step_count"] == 0  # type: ignore[attr-defined]  # RemoteEnv's
+    env.step(0)
+    env.close()
+
+
+def test_an_image_is_the_name_of_one_as_for_every_id() -> None:
+    with pytest.raises(ConfigurationError, match="image= must be the name of an image"):
+        gymnasium.make("openenv/GridWorld-v0", image=True)
+
+
 def test_a_copy_under_another_name_has_the_same_keywords(tmp_path: Path) -> None:
     folder = tmp_path / "maze"
     shutil.copytree(bundled_project("grid_world"), folder, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    manifest = (folder / "openenv.yaml").read_text(encoding="utf-8")
+    described = "size: {variable: GRID_WORLD_SIZE, type: integer, minimum: 2, maximum: 64}"
+    assert described in manifest
+    (folder / "openenv.yaml").write_text(manifest.replace(described, "size: GRID_WORLD_SIZE"), encoding="utf-8")
     before = dict(gymnasium.registry)
     try:
         id = openenv_gym.register_local(folder, id="openenv/Maze-v0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +14,7 @@ from gymnasium_env.serving import Served, served
 from gymnasium_env.settings import Settings
 from openenv_gym_protocol.errors import ConfigurationError, ExecutionError, InvalidMessage
 from openenv_gym_server import create_app
+from openenv_gym_server.serialisation import take_apart
 from openenv_gym_server.testing import LocalClient
 from pydantic import ValidationError
 
@@ -206,11 +208,38 @@ def test_an_operator_may_allow_fewer_options() -> None:
     [
         ({"env_id": "CartPole-v9"}, "CartPole-v1"),
         ({"env_id": "Blackjack-v1", "env_kwargs": {"natrual": True}}, "natural"),
+        ({"env_id": "MountanCar-v0"}, "Near it: MountainCar"),
+        ({"env_id": "FrozenLake-v1", "env_kwargs": {"map_name": "9x9"}}, "cannot be made with .*'9x9'.*KeyError"),
+        ({"modules": ("mine.envs",)}, r"CartPole-v1 needs the module 'mine', which \S+python\S* does not have"),
     ],
 )
 def test_settings_that_do_not_fit_name_what_does(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError, match=told):
         served(Settings(**settings))
+
+
+def test_an_id_with_a_name_like_no_other_is_said_to_be_near_none() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        serving("Nope-v0")
+    assert "Near" not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("env_id", "module", "told"),
+    [
+        ("ALE/Pong-v5", "ale_py", "pip install ale-py"),
+        ("BipedalWalker-v3", "Box2D", r"gymnasium\[box2d\]"),
+        ("Ant-v5", "mujoco", r"gymnasium\[mujoco\]"),
+    ],
+)
+def test_what_an_id_needs_is_told_with_what_brings_it(env_id: str, module: str, told: str) -> None:
+    if find_spec(module) is not None:
+        pytest.skip(f"{module} is installed")
+    settings = Settings.from_environ({"GYMNASIUM_ENV_ID": env_id})
+    with pytest.raises(ConfigurationError, match=told) as raised:
+        served(settings)
+    # What stands above it in the server's log would be taken for the cause.
+    assert raised.value.__suppress_context__
 
 
 def test_wrong_options_and_actions_are_refused_before_the_environment_runs() -> None:
@@ -296,8 +325,9 @@ def test_only_steps_known_to_be_short_run_inline(env_id: str, expected: str) -> 
 
 def test_attributes_are_read_and_set_by_an_allow_list() -> None:
     env: Any = environment("CartPole-v1")
+    assert env.length == 0.5, "before the first reset it has the defaults"
     with pytest.raises(RuntimeError, match="reset first"):
-        env.length  # noqa: B018 - reading it is what is tried
+        env.step(serving("CartPole-v1").action_class(action=0))
     env.reset(0)
     assert env.length == 0.5
     env.length = 1
@@ -357,3 +387,14 @@ def test_a_picture_is_gymnasiums(env_id: str, monkeypatch: pytest.MonkeyPatch) -
     assert env.render("rgb_array").dtype == np.uint8, "another session's end ends no other's pictures"
     env.close()
     local.close()
+
+
+def test_pixels_are_no_base64_where_they_go_into_columns() -> None:
+    what = odd("Pictures")
+    observation = what.environment_class().reset(0)
+    space = what.environment_class.recipe.observation_space
+    in_json = take_apart(observation, allow_nonfinite_reward=False).observation["observation"]
+    in_columns = take_apart(observation, allow_nonfinite_reward=False, as_columns=True).observation["observation"]
+    assert isinstance(in_json, str)
+    assert base64.b64decode(in_json) == in_columns.tobytes()
+    assert in_columns in space

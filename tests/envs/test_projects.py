@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -47,6 +48,24 @@ def test_a_project_has_every_file_that_tools_look_for(name: str) -> None:
         "tests",
     ]
     assert [path for path in expected if not (folder_of(name) / path).exists()] == []
+
+
+def test_all_projects_have_one_dockerfile_and_ignore_the_same(name: str) -> None:
+    # They must build alone, so each has a copy.
+    for file in ("server/Dockerfile", ".dockerignore"):
+        assert (folder_of(name) / file).read_text("utf-8") == (folder_of("echo") / file).read_text("utf-8")
+
+
+def test_a_dockerfile_needs_no_buildkit_and_runs_nothing_that_it_downloads(name: str) -> None:
+    text = (folder_of(name) / "server" / "Dockerfile").read_text(encoding="utf-8")
+    for refused in ("--mount", "<<", "syntax=", "curl", "wget", "ADD ", "git+"):
+        assert refused not in text
+    assert "ARG BASE_IMAGE=python:3.12-slim\n" in text
+    command = next(line for line in text.splitlines() if line.startswith("CMD "))
+    started = ["uvicorn", manifest_of(name).app, "--host", "0.0.0.0", "--port", str(manifest_of(name).port)]
+    assert json.loads(command.removeprefix("CMD ")) == [*started, "--ws-per-message-deflate", "false"]
+    user = next(line for line in text.splitlines() if line.startswith("USER "))
+    assert user == "USER 1000:1000"
 
 
 def test_the_distribution_is_named_after_the_project_and_declares_it(name: str) -> None:

@@ -18,6 +18,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from openenv_gym_protocol.errors import ConfigurationError, ProviderError, UnknownOption
+from openenv_gym_registry.make import place
 from openenv_gym_registry.projects import bundled_project
 from openenv_gym_registry.registration import register_local
 
@@ -207,6 +208,95 @@ def test_an_option_that_a_project_lists_is_a_keyword(guess: Path) -> None:
     with_settings.close()
 
 
+def test_what_a_project_says_of_an_option_holds_at_a_reset_too(guess: Path) -> None:
+    with (guess / "openenv.yaml").open("a", encoding="utf-8") as manifest:
+        manifest.write("x-openenv-gym:\n  reset_options:\n    target: {type: integer, minimum: 1}\n")
+    for make in ways(guess):
+        with pytest.raises(ConfigurationError, match="target= must be a whole number from 1, not -1"):
+            make(target=-1)
+    env = ways(guess)[0]()
+    with pytest.raises(ConfigurationError, match="target= must be a whole number from 1, not -1"):
+        env.reset(options={"target": -1})
+    env.close()
+
+
+def test_a_server_that_runs_checks_its_options_at_construction() -> None:
+    with running_server("server.app:app", cwd=bundled_project("blackjack")) as server:
+        for make in (openenv_gym.RemoteEnv, openenv_gym.RemoteVectorEnv):
+            with pytest.raises(ConfigurationError, match="natural= must be true or false, not 'banana'"):
+                make(server.base_url, natural="banana")
+
+
+@pytest.mark.parametrize(
+    ("id", "keywords", "meant"),
+    [
+        ("openenv/Gymnasium-v0", {"envid": "CartPole-v1"}, "env_id"),
+        ("openenv/FrozenLake-v1", {"mapname": "8x8"}, "map_name"),
+        ("openenv/GridWorld-v0", {"siz": 3}, "size"),
+    ],
+)
+def test_every_keyword_of_an_id_is_suggested(id: str, keywords: dict[str, Any], meant: str) -> None:
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(UnknownOption, match=f"Did you mean '{meant}'"):
+            make(id, **keywords)
+
+
+def test_a_keyword_of_the_vector_environment_says_how_gymnasiums_own_is_told() -> None:
+    with pytest.raises(UnknownOption, match=r"vectorization_mode='sync'.*vector_kwargs=\{'autoreset_mode'"):
+        gymnasium.make_vec("openenv/Blackjack-v0", 2, vectorization_mode="sync", autoreset_mode="Disabled")
+
+
+def test_a_window_that_cannot_be_is_told_in_the_callers_word() -> None:
+    with (
+        pytest.warns(UserWarning, match="HumanRendering"),
+        pytest.raises(UnknownOption, match=r"in place of 'human'.*renders nothing"),
+    ):
+        gymnasium.make("openenv/Blackjack-v0", render_mode="human")
+
+
+@pytest.fixture
+def silent_grid(tmp_path: Path) -> Iterator[Path]:
+    """The grid world, with a manifest that says nothing of what it renders."""
+    before = dict(gymnasium.registry)
+    folder = tmp_path / "silent_grid"
+    shutil.copytree(bundled_project("grid_world"), folder, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    manifest = (folder / "openenv.yaml").read_text(encoding="utf-8").partition("x-openenv-gym:")[0]
+    (folder / "openenv.yaml").write_text(manifest, encoding="utf-8")
+    yield folder
+    gymnasium.registry.clear()
+    gymnasium.registry.update(before)
+
+
+@pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
+def test_what_nobody_says_of_rendering_the_server_is_asked(make: Any, silent_grid: Path) -> None:
+    with running_server("server.app:app", cwd=bundled_project("grid_world")) as server:
+        for id, keywords in (
+            ("openenv/Remote-v0", {"base_url": server.base_url}),
+            ("openenv/Remote-v0", {"path": str(silent_grid)}),
+            (register_local(silent_grid, id="openenv/SilentGrid-v0"), {}),
+        ):
+            env = make(id, render_mode="ansi", **keywords)
+            assert env.metadata["render_modes"] == ["rgb_array", "ansi"]
+            assert env.metadata["render_fps"] == 4
+            env.reset(seed=1)
+            drawn = env.render()
+            assert (drawn if isinstance(drawn, str) else drawn[0]).count("A") == 1
+            env.close()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Gymnasium's own, of the same
+                with pytest.raises(UnknownOption, match=r"'depth_array'.*ansi, rgb_array"):
+                    make(id, render_mode="depth_array", **keywords)
+
+
+def test_a_server_that_renders_nothing_is_believed() -> None:
+    with running_server("server.app:app", cwd=bundled_project("blackjack")) as server:
+        env = gymnasium.make("openenv/Remote-v0", base_url=server.base_url)
+        assert env.metadata["render_modes"] == []
+        env.close()
+        with pytest.raises(UnknownOption, match="renders nothing"):
+            gymnasium.make("openenv/Remote-v0", base_url=server.base_url, render_mode="rgb_array")
+
+
 def test_a_wrong_manifest_is_refused_in_the_same_words_everywhere(guess: Path) -> None:
     made = ways(guess)
     with (guess / "openenv.yaml").open("a", encoding="utf-8") as manifest:
@@ -238,6 +328,15 @@ def test_an_address_of_a_server_beats_the_bundled_project() -> None:
         hand, _ = env.reset(seed=11)
         assert tuple(map(int, hand)) == trajectory(gymnasium.make("Blackjack-v1"), 1)[0]
         env.close()
+
+
+def test_an_image_is_that_of_the_project_and_needs_a_provider_of_images() -> None:
+    assert place({"image": "table:1"}, "folder", {}) == {"image": "table:1", "path": "folder"}
+    assert place({"base_url": "http://one:1"}, "folder", {}) == {"base_url": "http://one:1"}
+    with pytest.raises(ConfigurationError, match="docker"):
+        gymnasium.make("openenv/Blackjack-v0", image="table:1", provider="process")
+    with pytest.raises(ConfigurationError, match="base_url and image"):
+        openenv_gym.RemoteEnv(base_url="http://one:1", image="table:1")
 
 
 def test_remote_needs_to_be_told_where() -> None:

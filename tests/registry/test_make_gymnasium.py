@@ -18,6 +18,7 @@ from openenv_gym_protocol.errors import (
     ExecutionError,
     InvalidObservation,
     SchemaMismatch,
+    ServerStartError,
     UnknownOption,
 )
 from openenv_gym_registry.catalogue import catalogue
@@ -183,6 +184,19 @@ def test_lanes_have_keywords_that_change_the_spaces_too() -> None:
     ours.close()
 
 
+def test_an_array_of_the_info_keeps_its_dtype_on_the_vector_wire() -> None:
+    env_id = "Taxi-v4" if NEWEST else "Taxi-v3"
+    env, local = gymnasium.make(IDS[env_id], wire="vector"), gymnasium.make(env_id)
+    mask, expected = env.reset(seed=1)[1]["action_mask"], local.reset(seed=1)[1]["action_mask"]
+    assert (mask.dtype, mask.tolist()) == (expected.dtype, expected.tolist())
+    action = env.action_space.sample(mask)
+    assert env.step(action)[4]["action_mask"].dtype == np.int8
+    env.close()
+    many = gymnasium.make_vec(IDS[env_id], 2, wire="vector")
+    assert many.reset(seed=1)[1]["action_mask"].dtype == np.int8
+    many.close()
+
+
 def test_a_reset_option_holds_once() -> None:
     env = gymnasium.make("openenv/CartPole-v1")
     local = gymnasium.make("CartPole-v1")
@@ -200,6 +214,87 @@ def test_an_id_known_to_nobody_here_keeps_its_limit_in_the_server(registry: None
     env.reset(seed=1)
     assert [env.step(0)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
     env.close()
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, 3), (5, 5), (-1, None)])
+def test_make_vecs_limit_goes_before_the_ids_own(registry: None, given: int | None, expected: int | None) -> None:
+    envs = gymnasium.make_vec(
+        "openenv/Gymnasium-v0",
+        2,
+        env_id="odd/Pictures-v0",
+        modules=["tests.support.odd_envs"],
+        settings=SUPPORT,
+        max_episode_steps=given,
+    )
+    envs.reset(seed=1)
+    cut_off = [bool(envs.step(np.zeros(2, int))[3].all()) for _ in range(7)]
+    envs.close()
+    assert (cut_off.index(True) + 1 if True in cut_off else None) == expected
+
+
+def test_without_the_ids_own_limit_gymnasiums_is_all_there_is() -> None:
+    env = gymnasium.make("openenv/Gymnasium-v0", env_id="MountainCar-v0", own_time_limit=False, max_episode_steps=203)
+    env.reset(seed=0)
+    ends = [env.step(1)[2:4] for _ in range(203)]
+    env.close()
+    assert ends == [(False, False)] * 202 + [(False, True)]
+
+
+@pytest.mark.parametrize(
+    ("id", "keywords"),
+    [
+        ("openenv/FrozenLake-v1", {"map_name": "8x8"}),
+        ("openenv/Gymnasium-v0", {"env_id": "FrozenLake-v1"}),
+        ("openenv/Gymnasium-v0", {"env_id": "FrozenLake-v1", "env_kwargs": {"map_name": "8x8"}}),
+    ],
+)
+def test_what_an_id_renders_is_its_own_and_not_the_projects(id: str, keywords: dict[str, Any]) -> None:
+    env = gymnasium.make(id, render_mode="ansi", **keywords)
+    assert env.metadata["render_modes"] == ["rgb_array", "ansi"]
+    assert env.metadata["render_fps"] == 4
+    env.reset(seed=1)
+    assert str(env.render()).count("S") == 1
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "told"),
+    [
+        ({"modules": "os"}, "modules= must be a list of names"),
+        ({"modules": 5}, "modules= must be a list of names"),
+        ({"modules": ["os", 5]}, "modules= must be a list of names"),
+        ({"env_kwargs": [1]}, "env_kwargs= must be a dict"),
+        ({"env_id": "FrozenLake-v1", "map_name": "9x9"}, "map_name= must be one of '4x4', '8x8'"),
+        ({"env_id": "FrozenLake-v1", "reward_schedule": (1, 2)}, "reward_schedule= must be a list of 3"),
+        ({"low": "x"}, "low= must be a number or None"),
+    ],
+)
+def test_a_keyword_that_cannot_be_is_named_before_anything_starts(keywords: dict[str, Any], told: str) -> None:
+    for make in (gymnasium.make, gymnasium.make_vec):
+        with pytest.raises(ConfigurationError, match=told):
+            make("openenv/Gymnasium-v0", **keywords)
+    if "modules" in keywords:
+        with pytest.raises(ConfigurationError, match=told):
+            register_gymnasium("CartPole-v1", id="openenv/Mine-v0", **keywords)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "told"),
+    [
+        ({"env_id": "Nope-v0"}, r"refused to start: 'Nope-v0' is not registered\. Modules"),
+        ({"env_id": "MountanCar-v0"}, r"refused to start: .*Near it: MountainCar"),
+        (
+            {"env_id": "CartPole-v1", "env_kwargs": {"foo": 1}},
+            r"has no keyword 'foo'\. Known: sutton_barto_reward\.",
+        ),
+        ({"env_id": "CartPole-v1", "modules": ["nomod"], "env_kwargs": {"low": 1}}, "needs the module 'nomod'"),
+    ],
+)
+def test_a_server_that_refuses_its_settings_says_why_and_nothing_else(keywords: dict[str, Any], told: str) -> None:
+    with pytest.raises(ServerStartError, match=told) as raised:
+        gymnasium.make("openenv/Gymnasium-v0", **keywords)
+    assert "Traceback" not in str(raised.value)
+    assert "Traceback" in raised.value.logs
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from openenv_gym_protocol.errors import ConfigurationError
+from openenv_gym_registry.catalogue import read_entry
 from openenv_gym_registry.manifest import Manifest, camel_case, parse_manifest, read_manifest
 
 FULL = """\
@@ -53,6 +54,16 @@ def test_variants_have_settings_and_a_description_of_their_own() -> None:
     (block,) = manifest.gymnasium.variants.values()
     assert (block.settings, block.max_episode_steps, block.spaces) == ({"GRID_SIZE": "9"}, 7, None)
     assert parse_manifest(manifest.to_yaml()) == manifest
+
+
+def test_a_server_keyword_may_have_a_schema_and_needs_a_variable(tmp_path: Path) -> None:
+    block = "  server_keywords: {size: {variable: GRID_SIZE, type: integer}, shape: GRID_SHAPE}\n"
+    (tmp_path / "openenv.yaml").write_text(FULL + block, encoding="utf-8")
+    entry = read_entry(tmp_path)
+    assert entry.server_keywords == {"size": "GRID_SIZE", "shape": "GRID_SHAPE"}
+    assert entry.server_keyword_schemas == {"size": {"type": "integer"}}
+    with pytest.raises(ConfigurationError, match="variable"):
+        parse_manifest(f"{FULL}  server_keywords: {{size: {{type: integer}}}}\n")
 
 
 def test_keys_of_others_are_kept() -> None:

@@ -11,9 +11,9 @@ from grid_world_env.settings import Settings
 _settings = Settings.from_environ()
 
 app = create_app(
-    environment_of(_settings.size, image=_settings.image),
+    environment_of(_settings.size, has_picture=_settings.picture),
     GridWorldAction,
-    GridWorldPictureObservation if _settings.image else GridWorldObservation,
+    GridWorldPictureObservation if _settings.picture else GridWorldObservation,
     env_name="grid_world",
 )
 

@@ -25,11 +25,11 @@ _IMAGE_CELL, _RENDER_CELL = 8, 64
 """Pixels of a cell's side, in observations and in what ``render`` gives."""
 
 
-def spaces_of(size: int, *, image: bool) -> dict[str, Any]:
+def spaces_of(size: int, *, has_picture: bool) -> dict[str, Any]:
     """The spaces of a grid as data."""
     place = {"type": "Box", "low": 0, "high": size - 1, "shape": [2], "dtype": "int64"}
     parts: dict[str, Any] = {"agent": place, "target": dict(place)}
-    if image:
+    if has_picture:
         side = size * _IMAGE_CELL
         parts["image"] = {"type": "Box", "low": 0, "high": 255, "shape": [side, side, 3], "dtype": "uint8"}
     return {
@@ -46,24 +46,24 @@ class GridWorldEnvironment(Environment[GridWorldAction, GridWorldObservation, Gr
 
     Attributes:
         size: The cells of one side.
-        slip: The running episode's chance that a move goes in a random direction.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
     execution = "inline"  # a step takes microseconds
     seeded_stream = True
-    spaces: ClassVar[dict[str, Any] | None] = spaces_of(5, image=False)
+    spaces: ClassVar[dict[str, Any] | None] = spaces_of(5, has_picture=False)
     info_keys: ClassVar[list[str] | None] = ["distance"]
     render_modes: ClassVar[Sequence[str]] = ("rgb_array", "ansi")
-    render_fps: ClassVar[int] = 4
+    render_fps: ClassVar[float | None] = 4
     remote_names: ClassVar[Sequence[str]] = ("size", "slip")
+    settable_names: ClassVar[Sequence[str] | None] = ("slip",)
 
     size: ClassVar[int] = 5
-    image: ClassVar[bool] = False
+    has_picture: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.slip = 0.0
+        self._slip = 0.0
         self._random: np.random.Generator | None = None
         self._agent: Cell = (0, 0)
         self._target: Cell = (0, 0)
@@ -113,6 +113,21 @@ class GridWorldEnvironment(Environment[GridWorldAction, GridWorldObservation, Gr
         return self._observation(reward=float(self._agent == self._target))
 
     @property
+    def slip(self) -> float:
+        """The running episode's chance that a move goes in a random direction.
+
+        Raises:
+            ValueError: It was set to something else than a number from 0 to 1.
+        """
+        return self._slip
+
+    @slip.setter
+    def slip(self, value: float) -> None:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise ValueError(f"slip is a chance, a number from 0 to 1, and not {value!r}.")
+        self._slip = float(value)
+
+    @property
     def state(self) -> GridWorldState:
         """The whole grid."""
         placed = self._random is not None
@@ -157,7 +172,7 @@ class GridWorldEnvironment(Environment[GridWorldAction, GridWorldObservation, Gr
             "done": agent == target,
             "metadata": {"distance": abs(agent[0] - target[0]) + abs(agent[1] - target[1])},
         }
-        if not self.image:
+        if not self.has_picture:
             return GridWorldObservation(**told)
         return GridWorldPictureObservation(**told, image=picture(self.size, agent, target, cell=_IMAGE_CELL))
 
@@ -165,18 +180,18 @@ class GridWorldEnvironment(Environment[GridWorldAction, GridWorldObservation, Gr
         return number % self.size, number // self.size
 
 
-def environment_of(size: int, *, image: bool) -> type[GridWorldEnvironment]:
+def environment_of(size: int, *, has_picture: bool) -> type[GridWorldEnvironment]:
     """The environment of a grid.
 
     Args:
         size: The cells of one side.
-        image: Whether observations have a picture.
+        has_picture: Whether observations have a picture.
     """
     body = {
         "__doc__": GridWorldEnvironment.__doc__,
         "__module__": __name__,
         "size": size,
-        "image": image,
-        "spaces": spaces_of(size, image=image),
+        "has_picture": has_picture,
+        "spaces": spaces_of(size, has_picture=has_picture),
     }
     return type("GridWorldEnvironment", (GridWorldEnvironment,), body)

@@ -53,7 +53,7 @@ class GridWorldObservation(Observation):
 
 
 class GridWorldPictureObservation(GridWorldObservation):
-    """The same with a picture of the grid, where the server has ``GRID_WORLD_IMAGE``."""
+    """The same with a picture of the grid, where the server has ``GRID_WORLD_PICTURE``."""
 
     image: Picture = Field(description="The grid from above, 8 pixels a cell")
 

@@ -17,23 +17,23 @@ class Settings:
 
     Attributes:
         size: The cells of one side.
-        image: Whether observations have a picture.
+        picture: Whether observations have a picture.
     """
 
     size: int = 5
-    image: bool = False
+    picture: bool = False
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Reads ``GRID_WORLD_SIZE`` and ``GRID_WORLD_IMAGE``.
+        """Reads ``GRID_WORLD_SIZE`` and ``GRID_WORLD_PICTURE``.
 
         Raises:
             ConfigurationError: A value that cannot be, named with its variable.
         """
         read = os.environ if environ is None else environ
-        size, image = read.get("GRID_WORLD_SIZE") or "5", (read.get("GRID_WORLD_IMAGE") or "false").lower()
+        size, picture = read.get("GRID_WORLD_SIZE") or "5", (read.get("GRID_WORLD_PICTURE") or "false").lower()
         if not size.isdecimal() or not 2 <= int(size) <= _LARGEST:
             raise ConfigurationError(f"GRID_WORLD_SIZE={size!r} must be a whole number from 2 to {_LARGEST}.")
-        if image not in ("0", "1", "false", "true"):
-            raise ConfigurationError(f"GRID_WORLD_IMAGE={image!r} must be true or false.")
-        return cls(size=int(size), image=image in ("1", "true"))
+        if picture not in ("0", "1", "false", "true"):
+            raise ConfigurationError(f"GRID_WORLD_PICTURE={picture!r} must be true or false.")
+        return cls(size=int(size), picture=picture in ("1", "true"))

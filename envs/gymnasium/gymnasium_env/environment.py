@@ -133,10 +133,13 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
             ) from error
 
     def __getattr__(self, name: str) -> Any:
-        """Reads an attribute of Gymnasium's environment, if it is one of ``remote_names``."""
+        """Reads an attribute of Gymnasium's environment, if it is one of ``remote_names``.
+
+        Before the first reset it is that of an environment with the defaults.
+        """
         if name not in type(self).remote_names:
             raise AttributeError(f"{name!r} is none of the names that can be read: {list(type(self).remote_names)}.")
-        return getattr(self._running.unwrapped, name)
+        return getattr(self._readable.unwrapped, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Sets a number or flag of Gymnasium's environment, if it is one of ``remote_names``.
@@ -149,7 +152,7 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         old = getattr(self, name)
         if not isinstance(old, int | float) or not _is_like(value, old):
             raise TypeError(f"{name} is {old!r}; it cannot become {value!r}.")
-        setattr(self._running.unwrapped, name, value)
+        setattr(self._readable.unwrapped, name, value)
 
     def close(self) -> None:
         """Closes the environment."""
@@ -162,9 +165,13 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
 
     @property
     def _running(self) -> Env[Any, Any]:
-        if self._env is None:
+        if self._env is None or self._episode_id is None:
             raise RuntimeError("No episode is being played: reset first.")
         return self._env
+
+    @property
+    def _readable(self) -> Env[Any, Any]:
+        return self._built(self.recipe.defaults) if self._env is None else self._env
 
     def _built(self, keywords: dict[str, Any]) -> Env[Any, Any]:
         """The environment with some keywords; a failure leaves the old one as it is."""

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from openenv_gym_protocol.metadata import EPISODE_KEYS
 
 logger = logging.getLogger(__name__)
-
-_TAKEN = frozenset({"truncated", "TimeLimit.truncated", "episode_id"})
-"""Keys of the metadata that say something of the episode; an info of that name goes by ``info.<name>``."""
 
 
 class InfoWriter:
@@ -27,7 +25,8 @@ class InfoWriter:
             if not _is_plain(value):
                 self._leave_out(str(key), value)
             elif isinstance(key, str):
-                metadata[f"info.{key}" if key in _TAKEN else key] = value
+                # Of metadata those keys say something of the episode.
+                metadata[f"info.{key}" if key in EPISODE_KEYS else key] = value
             else:
                 self._leave_out(repr(key), value)
         return metadata

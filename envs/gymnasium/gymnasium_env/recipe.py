@@ -5,18 +5,24 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 from gymnasium import Env, Space
 from gymnasium.envs.registration import EnvSpec, load_env_creator
+from gymnasium.error import DependencyNotInstalled
 from openenv_gym_protocol.errors import ConfigurationError, nearest
 
 from gymnasium_env.settings import Settings
 
 _OTHERS = {"self", "render_mode"}
+
+_DISTRIBUTIONS = {"ale_py": "ale-py"}
+"""What brings a module that this project knows."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,14 @@ class Recipe:
 
     def __init__(self, settings: Settings) -> None:
         for module in settings.modules:
-            importlib.import_module(module)
+            _import(module, settings.env_id)
         if settings.env_id not in gymnasium.registry:
             raise ConfigurationError(f"{settings.env_id!r} is not registered. {_similar(settings.env_id)}")
         self.spec: EnvSpec = gymnasium.registry[settings.env_id]
         self._settings = settings
-        self.keywords = _allowed(_keywords_of(self.spec, settings.env_kwargs), settings)
-        env = self._make({})
+        with _told(settings):
+            self.keywords = _allowed(_keywords_of(self.spec, settings.env_kwargs), settings)
+            env = self._make({})
         try:
             self.action_space: Space[Any] = env.action_space
             self.observation_space: Space[Any] = env.observation_space
@@ -95,10 +102,43 @@ class Recipe:
         return gymnasium.make(self.spec, max_episode_steps=limit, disable_env_checker=True, **kwargs)
 
 
+def _import(module: str, env_id: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        distribution = _DISTRIBUTIONS.get(module)
+        install = f"pip install {distribution}" if distribution else "install what has it there"
+        raise ConfigurationError(
+            f"{env_id} needs the module {error.name!r}, which {sys.executable} does not have: {install}, or name an "
+            "interpreter that has it."
+        ) from None
+
+
+@contextmanager
+def _told(settings: Settings) -> Iterator[None]:
+    """Says of an environment that cannot be built which settings are at fault."""
+    try:
+        yield
+    except ConfigurationError:
+        raise
+    except DependencyNotInstalled as error:
+        raise ConfigurationError(f"{settings.env_id} cannot run on {sys.executable}: {error}") from None
+    except Exception as error:  # environments raise whatever they like
+        kwargs = f" with {settings.env_kwargs}" if settings.env_kwargs else ""
+        raise ConfigurationError(
+            f"{settings.env_id} cannot be made{kwargs}: {type(error).__name__}: {error}"
+        ) from error
+
+
 def _similar(env_id: str) -> str:
-    near = difflib.get_close_matches(env_id, gymnasium.registry, 3)
+    # Without the versions, which make every two ids alike.
+    named: dict[str, str] = {}
+    for known in gymnasium.registry:
+        named[known.rpartition("-v")[0] or known] = known  # the newest is registered last
+    alike = difflib.get_close_matches(env_id.rpartition("-v")[0] or env_id, named, 3, cutoff=0.7)
+    near = [named[name] for name in alike]
     hint = f"Near it: {', '.join(near)}. " if near else ""
-    return f"{hint}Modules that register more ids are named in GYMNASIUM_ENV_MODULES."
+    return f"{hint}Modules that register more ids are named in modules= of gymnasium.make (GYMNASIUM_ENV_MODULES)."
 
 
 def _keywords_of(spec: EnvSpec, fixed: Mapping[str, Any]) -> dict[str, Keyword]:
@@ -118,7 +158,7 @@ def _keywords_of(spec: EnvSpec, fixed: Mapping[str, Any]) -> dict[str, Keyword]:
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     for name in fixed:
         if name not in parameters and not takes_any:
-            raise ConfigurationError(f"{spec.id} has no keyword {name!r}. {nearest(name, parameters)}")
+            raise ConfigurationError(f"{spec.id} has no keyword {name!r}. {nearest(name, parameters.keys() - _OTHERS)}")
     found = {}
     for name, parameter in parameters.items():
         default = fixed.get(name, spec.kwargs.get(name, parameter.default))

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from gymnasium import Space
 from openenv_gym_protocol.gymnasium_spaces import space_to_data
+from openenv_gym_server.serialisation import AS_COLUMNS
 from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, WithJsonSchema, create_model
 
 from gymnasium_env.environment import GymnasiumEnvironment
@@ -90,10 +91,16 @@ def _action_class(space: Space[Any]) -> type[GymnasiumAction]:
 
 
 def _observation_class(space: Space[Any]) -> type[GymnasiumObservation]:
-    in_python, in_json = writer_of(space, arrays=True), writer_of(space)
+    in_json, in_python, in_columns = (
+        writer_of(space, arrays=arrays, pixels=pixels)
+        for arrays, pixels in ((False, False), (True, False), (True, True))
+    )
 
     def write(value: Any, info: SerializationInfo) -> Any:
-        return in_json(value) if info.mode == "json" else in_python(value)
+        if info.mode == "json":
+            return in_json(value)
+        as_columns = isinstance(info.context, dict) and info.context.get(AS_COLUMNS)
+        return in_columns(value) if as_columns else in_python(value)
 
     schema = WithJsonSchema({**schema_of(space, pixels=True), "description": str(space)})
     form = Annotated[Any, PlainSerializer(write), schema]

@@ -52,17 +52,18 @@ def schema_of(space: Space[Any], *, pixels: bool) -> dict[str, Any]:
     return _rare_schema(space, pixels=pixels)
 
 
-def writer_of(space: Space[Any], *, arrays: bool = False) -> Convert:
+def writer_of(space: Space[Any], *, arrays: bool = False, pixels: bool = False) -> Convert:
     """What turns a space's values into plain ones.
 
     Args:
         space: The space.
         arrays: Whether arrays stay arrays, for who writes them as bytes or lists later.
+        pixels: Whether pictures of fixed-shape spaces stay arrays too, rather than base64.
     """
     match space:
         case spaces.Discrete():
             return int
-        case spaces.Box() if has_pixels(space):
+        case spaces.Box() if has_pixels(space) and not pixels:
             return lambda value: base64.b64encode(np.asarray(value, np.uint8).tobytes()).decode("ascii")
         case spaces.Box() | spaces.MultiDiscrete() | spaces.MultiBinary():
             dtype = space.dtype
@@ -70,10 +71,10 @@ def writer_of(space: Space[Any], *, arrays: bool = False) -> Convert:
         case spaces.Text():
             return str
         case spaces.Tuple():
-            parts = [writer_of(part, arrays=arrays) for part in space.spaces]
+            parts = [writer_of(part, arrays=arrays, pixels=pixels) for part in space.spaces]
             return lambda value: [write(item) for write, item in zip(parts, value, strict=True)]
         case spaces.Dict():
-            named = {name: writer_of(part, arrays=arrays) for name, part in space.spaces.items()}
+            named = {name: writer_of(part, arrays=arrays, pixels=pixels) for name, part in space.spaces.items()}
             return lambda value: {name: write(value[name]) for name, write in named.items()}
         case spaces.Sequence():
             return _rows_writer(space.feature_space, arrays=arrays, stack=space.stack)
