@@ -1,19 +1,18 @@
-"""Typed Python functions as tools: their schema, their call, and their result as the wire carries it."""
+"""Typed Python functions as tools: their schema and their call."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
 from openenv_gym_protocol.errors import ConfigurationError
-from openenv_gym_protocol.json_codec import array_fallback
 from openenv_gym_protocol.tools import RESERVED_TOOL_NAMES, Tool, ToolError, ToolErrorType
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from openenv_gym_server.docstrings import read_docstring
+from openenv_gym_server.tool_results import result_object
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -36,8 +35,25 @@ class ToolFailed(Exception):
         self.is_tools_fault = is_tools_fault
 
 
+class OfferedTool(Protocol):
+    """A tool, wherever it comes from."""
+
+    tool: Tool
+    is_async: bool
+
+    def start(self, arguments: dict[str, Any]) -> Any:
+        """Calls it; gives its value, or an awaitable of it."""
+
+    def result(self, value: Any) -> dict[str, Any]:
+        """The value as the wire carries it."""
+
+
 class _Raised(Exception):
     """Carries an exception of the function itself past the validation of its arguments."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__()
+        self.cause = cause
 
 
 class ToolFunction:
@@ -48,20 +64,23 @@ class ToolFunction:
 
     Attributes:
         tool: Name, description and input schema, as they travel.
+        is_async: Calling it gives an awaitable.
     """
 
     def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
         """Reads a function.
 
         Args:
-            function: A plain function or bound method whose parameters are annotated and passed by name.
+            function: A function or bound method, plain or a coroutine function, whose parameters are annotated and
+                passed by name.
             name: The tool's name; by default the function's.
 
         Raises:
-            ConfigurationError: The name is reserved, the function is a coroutine function or takes what cannot be
-                passed by name, or an annotation has no JSON Schema.
+            ConfigurationError: The name is reserved, the function takes what cannot be passed by name, or an
+                annotation has no JSON Schema.
         """
         name = name or function.__name__
+        check_tool_name(name)
         _check(function, name)
         description, parameters = read_docstring(inspect.getdoc(function) or "")
         try:
@@ -70,70 +89,52 @@ class ToolFunction:
         except (PydanticUserError, NameError) as error:
             raise ConfigurationError(f"Tool {name!r} has a parameter without a JSON Schema: {error}") from error
         self.tool = Tool(name=name, description=description, input_schema=_told(schema, parameters))
+        self.is_async = inspect.iscoroutinefunction(function)
 
-    def __call__(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def start(self, arguments: dict[str, Any]) -> Any:
         """Calls the function.
 
         Args:
             arguments: The arguments by name.
 
         Returns:
-            The result object of the wire: ``content``, ``structured_content``, ``meta``, ``data``, ``is_error``.
+            What it returned, or an awaitable of it.
 
         Raises:
-            ToolFailed: The arguments do not fit, the function raised, or its value has no JSON form.
+            ToolFailed: The arguments do not fit.
+            Exception: What the function raised.
         """
-        name = self.tool.name
         try:
-            value = self._adapter.validate_python(arguments)
+            return self._adapter.validate_python(arguments)
         except ValidationError as error:
-            faulty = {fault["type"] for fault in error.errors(include_url=False, include_input=False)}
-            kind = ToolErrorType.INVALID_ARGS if faulty & _INVALID_ARGS else ToolErrorType.EXECUTION_ERROR
-            raise ToolFailed(kind, _titled(error, name)) from error
+            raise wrong_arguments(error, self.tool.name) from error
         except _Raised as error:
-            text = f"Error calling tool {name!r}: {error.__cause__}"
-            raise ToolFailed(ToolErrorType.EXECUTION_ERROR, text, is_tools_fault=True) from error.__cause__
-        try:
-            return result_object(value)
-        except (PydanticSerializationError, TypeError, ValueError) as error:
-            text = f"Tool {name!r} returned what JSON cannot carry: {error}"
-            raise ToolFailed(ToolErrorType.EXECUTION_ERROR, text, is_tools_fault=True) from error
+            raise error.cause from None
+
+    def result(self, value: Any) -> dict[str, Any]:
+        """What the function returned, as the wire carries it; see ``result_object``."""
+        return result_object(value)
 
 
-def result_object(value: Any) -> dict[str, Any]:
-    """What a tool returned, as the wire carries it.
+def wrong_arguments(error: ValidationError, name: str) -> ToolFailed:
+    """Why a tool was not called whose arguments do not fit."""
+    faulty = {fault["type"] for fault in error.errors(include_url=False, include_input=False)}
+    kind = ToolErrorType.INVALID_ARGS if faulty & _INVALID_ARGS else ToolErrorType.EXECUTION_ERROR
+    return ToolFailed(kind, _titled(error, name))
 
-    Args:
-        value: Any value with a JSON form: a model, a dataclass, a container, an array, a number, text or None.
 
-    Returns:
-        ``data`` is the plain value; ``content`` is the same as text for a language model, empty for None;
-        ``structured_content`` is an object: the value itself, or ``{"result": value}`` where it is none.
+def check_tool_name(name: str) -> None:
+    """Keeps the trainer's controls out of the agent's reach.
+
+    Raises:
+        ConfigurationError: The name is reserved.
     """
-    data = to_jsonable_python(value, inf_nan_mode="null", fallback=array_fallback)
-    is_object = isinstance(data, dict)
-    return {
-        "content": _content(data),
-        "structured_content": data if is_object else {"result": data},
-        "meta": None if is_object else {"fastmcp": {"wrap_result": True}},
-        "data": data,
-        "is_error": False,
-    }
-
-
-def _content(data: Any) -> list[dict[str, Any]]:
-    if data is None:
-        return []
-    text = data if isinstance(data, str) else to_json(data).decode()
-    return [{"type": "text", "text": text, "annotations": None, "meta": None}]
-
-
-def _check(function: Callable[..., Any], name: str) -> None:
     if name in RESERVED_TOOL_NAMES:
         reserved = ", ".join(sorted(RESERVED_TOOL_NAMES))
         raise ConfigurationError(f"A tool cannot be called {name!r}: {reserved} belong to the trainer. Rename it.")
-    if inspect.iscoroutinefunction(function):
-        raise ConfigurationError(f"Tool {name!r} is a coroutine function; write it as a plain function.")
+
+
+def _check(function: Callable[..., Any], name: str) -> None:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in _BY_NAME:
             raise ConfigurationError(f"Tool {name!r} cannot take {parameter}: arguments of a tool are passed by name.")
@@ -148,7 +149,7 @@ def _guarded(function: Callable[..., Any]) -> Any:
             return function(*args, **kwargs)
         except Exception as error:
             # A ValidationError of the function's own must not be read as one about its arguments.
-            raise _Raised from error
+            raise _Raised(error) from error
 
     call.__annotations__ = getattr(function, "__annotations__", {})  # a builtin has none, and must not get ours
     return call
