@@ -66,16 +66,16 @@ class Owner(Protocol):
             ProviderError: The program could not be run.
         """
 
-    def keep(self, argv: list[str], *, env: Mapping[str, str], deadline: Deadline) -> None:
+    def keep(self, argv: list[str], *, env: Mapping[str, str], key: str, deadline: Deadline) -> None:
         """Has the server kept by a program that ends what is no process of this machine, such as a container.
 
         To be called before the thing is made: from then on the program sees to its end, whatever happens to this
         process. The thing says by a label of the server's id and of the pool whose it is.
 
         Args:
-            argv: The program; the pool's directory is added as its last argument. One process serves all servers of
-                the pool for which ``argv`` and ``env`` are equal.
+            argv: The program; the pool's directory is added as its last argument.
             env: Its whole environment.
+            key: One process serves all servers of the pool that have the same key, as the first of them said.
             deadline: Until when it must answer.
 
         Raises:
@@ -159,6 +159,9 @@ class Provider(Protocol):
 
     def start_seconds(self, request: ServerRequest) -> float | None:
         """How long the request's own options let a start take; None when they do not say."""
+
+    def only_one(self, request: ServerRequest) -> str | None:
+        """The option by which there can be no second server of a request at the same time; None: there can."""
 
     def start(self, request: ServerRequest, deadline: Deadline, owner: Owner | None = None) -> ServerHandle:
         """Starts a server and waits until it answers.

@@ -23,7 +23,7 @@ from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import POOL_VARIABLE, PoolLocation, pool_location
 from openenv_gym.providers.process import ProcessProvider
 from openenv_gym.providers.readiness import Silence, is_dead
-from openenv_gym.providers.watchdog_client import WatchdogClient, WatchdogGone
+from openenv_gym.providers.watchdog_client import WatchdogClient, WatchdogGone, pause_before_another
 from openenv_gym.transports.timeouts import Timeouts
 
 START_SECONDS = Timeouts().start
@@ -145,7 +145,10 @@ async def lease_async(
 
 
 def shutdown() -> None:
-    """Ends all servers of this process tree's pool at once, whoever uses them, and waits until they are gone."""
+    """Ends all servers of this process tree's pool at once, whoever uses them, and waits until they are gone.
+
+    It gives up after 30 seconds; a warning says then how to find what is left.
+    """
     _process_pool().let_go()
     location = PoolLocation.parse(os.environ.get(POOL_VARIABLE, ""))
     client = WatchdogClient.connect_to_running(location) if location is not None else None
@@ -265,6 +268,7 @@ def _hold(wanted: _Wanted, silence: Silence) -> _Holding:
             client.suspect()
         except WatchdogGone:
             client.close()
+            pause_before_another(wanted.deadline)
         except BaseException:
             client.close()
             raise

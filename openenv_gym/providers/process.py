@@ -69,6 +69,10 @@ class ProcessProvider:
         """See ``Provider.start_seconds``."""
         return read_options(request, ProcessOptions).start_timeout
 
+    def only_one(self, request: ServerRequest) -> str | None:  # noqa: ARG002
+        """See ``Provider.only_one``."""
+        return None
+
     def start(self, request: ServerRequest, deadline: Deadline, owner: Owner | None = None) -> OwnedServer:
         """See ``Provider.start``."""
         self.check(request)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import threading
@@ -24,6 +25,8 @@ from openenv_gym.providers.watchdog.bounded_log import tail
 from openenv_gym.providers.watchdog.servers import GRACE_SECONDS
 from openenv_gym.providers.watchdog_start import started_watchdog
 
+_logger = logging.getLogger("openenv_gym")
+
 _CHUNK = 65536
 _PAUSE_SECONDS = 0.02
 _REPLY_SECONDS = 10.0
@@ -34,6 +37,10 @@ _STOP_SECONDS = GRACE_SECONDS + 18.0
 
 class WatchdogGone(Exception):
     """The watchdog ended while it was asked something: a new one can be started."""
+
+
+class WatchdogSilent(WatchdogGone):
+    """It did not answer in time; for its user that is mostly the same."""
 
 
 class Ready(NamedTuple):
@@ -60,6 +67,9 @@ class WatchdogClient:
         self._socket = connected
         self._received = b""
         self._exit_code: int | None = None
+        self._found_by: list[str] = []
+        self._is_left = False
+        self._was_shut_down = False
         self._close = weakref.finalize(self, connected.close)
         _open_sockets.add(connected)
 
@@ -146,10 +156,10 @@ class WatchdogClient:
             raise ProviderError(f"{argv[0]} could not be run in {cwd}: {message['message']}")
         return int(message["port"])
 
-    def keep(self, argv: list[str], *, env: Mapping[str, str], deadline: Deadline) -> None:
+    def keep(self, argv: list[str], *, env: Mapping[str, str], key: str, deadline: Deadline) -> None:
         """See ``Owner.keep``."""
         with self._as_start_error():
-            self._send("keep", argv=argv, env=dict(env))
+            self._send("keep", argv=argv, env=dict(env), key=key)
             message = self._await("kept", "refused", seconds=deadline.remaining(at_most=_KEEPER_SECONDS))
         if message["event"] == "refused":
             raise ProviderError(f"What has to end the server, {argv}, could not be run: {message['message']}")
@@ -205,12 +215,20 @@ class WatchdogClient:
         self._end("suspect")
 
     def shut_down(self, seconds: float) -> None:
-        """Ends every server and the watchdog; returns when they are gone, or after that many seconds."""
+        """Ends every server and the watchdog; returns when they are gone, or after that many seconds.
+
+        What is left then, or could not be ended, is logged as a warning.
+        """
         deadline = Deadline(seconds)
-        with contextlib.suppress(WatchdogGone):
+        try:
             self._send("shutdown")
             while not deadline.passed:
                 self._receive(deadline.remaining())
+        except WatchdogGone:
+            is_left = self._is_left
+        else:
+            is_left = True
+        self._warn_of_what_is(is_left)
         self.close()
 
     def close(self) -> None:
@@ -226,11 +244,26 @@ class WatchdogClient:
 
     def _end(self, op: str) -> None:
         if self._close.alive and self.is_mine:
-            with contextlib.suppress(WatchdogGone):
-                # The watchdog does not end before its servers have.
+            is_left = False
+            try:
                 self._send(op)
-                self._await("stopped", seconds=_STOP_SECONDS)
+                is_left = bool(self._await("stopped", seconds=_STOP_SECONDS)["is_left"])
+            except WatchdogSilent:
+                is_left = True
+            except WatchdogGone:
+                # The watchdog does not end before its servers have, as far as they can be ended.
+                is_left = self._is_left
+            self._warn_of_what_is(is_left)
         self.close()
+
+    def _warn_of_what_is(self, left: bool) -> None:
+        if left:
+            lists = " and ".join(f"`{command}`" for command in self._found_by)
+            _logger.warning(
+                "What runs the servers did not answer in time, so not all of them have ended.%s The pool goes on "
+                "trying for some seconds; what is left then, the next pool there ends.",
+                f" {lists} lists what is left." if lists else "",
+            )
 
     def _send(self, op: str, **data: Any) -> None:
         try:
@@ -245,8 +278,8 @@ class WatchdogClient:
             message = self._receive(deadline.remaining())
             if message is not None and message["event"] in events:
                 return message
-        # It is stopped or stuck; for its user that is the same as gone.
-        raise WatchdogGone
+        # It is stopped or stuck.
+        raise WatchdogSilent
 
     def _receive(self, seconds: float) -> dict[str, Any] | None:
         deadline = Deadline(seconds)
@@ -263,16 +296,26 @@ class WatchdogClient:
             self._received += data
         line, _, self._received = self._received.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
-        if message["event"] == "exited":
-            self._exit_code = int(message["exit_code"])
+        match message["event"]:
+            case "exited":
+                self._exit_code = int(message["exit_code"])
+            case "kept" | "ending":
+                self._found_by = message["found_by"]
+            case "left":
+                self._is_left = True
+            case "shutdown":
+                self._was_shut_down = True
         return message
 
     @contextlib.contextmanager
     def _as_start_error(self) -> Any:
+        gone: WatchdogGone | None = None
         try:
             yield
         except WatchdogGone as error:
-            raise ServerStartError("The pool was shut down while the server was starting.") from error
+            gone = error
+        if gone is not None or self._was_shut_down:
+            raise ServerStartError("The pool was shut down while the server was starting.") from gone
 
 
 def own_server(deadline: Deadline) -> WatchdogClient:
@@ -284,6 +327,21 @@ def own_server(deadline: Deadline) -> WatchdogClient:
             return client
         except WatchdogGone:
             client.close()
+            pause_before_another(deadline)
+
+
+def pause_before_another(deadline: Deadline) -> None:
+    """Waits a moment before a watchdog that has just gone is looked for anew.
+
+    Raises:
+        ProviderError: There is no time left: the one that is there takes nobody any more.
+    """
+    if deadline.passed:
+        raise ProviderError(
+            "The pool was shut down before and is still ending its servers, because what runs them does not answer. "
+            "For containers: does `docker info`?"
+        )
+    time.sleep(_PAUSE_SECONDS)
 
 
 def _pool_location() -> PoolLocation:

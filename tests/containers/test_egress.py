@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import docker
@@ -11,6 +16,7 @@ import pytest
 from docker.models.containers import Container
 
 from openenv_gym.providers import pool
+from openenv_gym.providers.location import pool_location
 from tests.support.containers import OBEDIENT_IMAGE, inside, inspected, obedient, of_this_pool, started
 from tests.support.engine import Engine
 from tests.support.pools import eventually
@@ -32,6 +38,26 @@ RESOLVE = """
 import socket
 result = socket.getaddrinfo("openenv.example.org", 443)
 """
+
+
+STARTING_TWICE = """
+import sys
+import docker
+from tests.support.containers import inspected, obedient, started
+
+client = docker.from_env()
+held = started(obedient(options={"egress": False}))
+for server in (held, started(obedient(options={"egress": False}))):
+    (network,) = inspected(client, server)["NetworkSettings"]["Networks"].values()
+    print(network["NetworkID"])
+    if server is not held:
+        server.stop()
+print(flush=True)
+client.close()
+sys.stdin.read()
+"""
+
+REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -93,6 +119,28 @@ def test_several_that_start_at_once_share_one_network(engine: Engine) -> None:
         servers = list(threads.map(lambda _: started(obedient(options=CUT_OFF)), range(4)))
     assert len({server.base_url for server in servers}) == 4
     assert len(list(of_this_pool(engine))) == 5
+
+
+def test_several_processes_that_start_at_once_share_one_network_and_none_takes_it_away(engine: Engine) -> None:
+    # The root of the pool is this process.
+    pool_location()
+    program = [sys.executable, "-c", STARTING_TWICE]
+    running = [
+        subprocess.Popen(
+            program,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(3)
+    ]
+    networks = [list(takewhile(str.strip, each.stdout or ())) for each in running]
+    # Only now, when all have started theirs, the first may end.
+    for each in running:
+        each.communicate(timeout=60)
+    assert [each.returncode for each in running] == [0] * 3
+    assert networks == [[networks[0][0]] * 2] * 3
 
 
 def test_a_network_of_the_users_is_joined(client: docker.DockerClient) -> None:

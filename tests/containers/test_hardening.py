@@ -151,6 +151,8 @@ def test_labels_say_whose_it_is_beside_the_requests_own(client: docker.DockerCli
     assert labels[POOL_LABEL] == pool_location().directory.name
     assert labels["openenv-gym.ttl"] == "60"
     assert labels["openenv-gym.project"] == OBEDIENT_IMAGE
+    assert labels["openenv-gym.name"] == server.container
+    assert labels["openenv-gym.machine"] == "shared", "the tests' engine runs here"
 
 
 def test_a_volume_is_read_only_unless_it_says_otherwise(tmp_path: Path) -> None:

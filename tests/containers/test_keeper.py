@@ -10,13 +10,15 @@ import docker
 import pytest
 from openenv_gym_protocol.errors import ServerStartError
 
+from openenv_gym.providers import pool
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.docker.keeper_command import keeper_command
+from openenv_gym.providers.docker.labels import POOL_LABEL, SERVER_LABEL
 from openenv_gym.providers.location import pool_location
 from openenv_gym.providers.watchdog_client import own_server
 from tests.support.engine import Engine
 from tests.support.engine_proxy import EngineProxy, engine_proxy
-from tests.support.keeping import SERVE, created, is_there, just_started, kept, labels_for
+from tests.support.keeping import SERVE, created, is_there, just_started, kept, kept_by, labels_for
 from tests.support.pools import eventually, keepers_of
 
 pytestmark = pytest.mark.containers
@@ -88,20 +90,20 @@ def test_a_container_that_somebody_removes_has_ended(client: docker.DockerClient
 
 def test_a_container_that_was_gone_before_it_was_followed_has_ended(client: docker.DockerClient) -> None:
     owner = own_server(Deadline(10))
-    argv, env = keeper_command(None)
-    owner.keep(argv, env=env, deadline=Deadline(30))
+    kept_by(owner)
     owner.kept_started()
     assert owner.exit_code(EXIT_SECONDS) == 137
     owner.stop()
 
 
-def test_the_same_program_and_environment_are_one_process(client: docker.DockerClient, engine: Engine) -> None:
+def test_what_has_one_key_is_kept_by_one_process(client: docker.DockerClient, engine: Engine) -> None:
     first, second, third = (own_server(Deadline(10)) for _ in range(3))
     argv, env = keeper_command(engine.address)
-    first.keep(argv, env=env, deadline=Deadline(30))
-    second.keep(argv, env=dict(reversed(env.items())), deadline=Deadline(30))
+    first.keep(argv, env=env, key="one", deadline=Deadline(30))
+    # Two processes of a program seldom have the same environment.
+    second.keep(argv, env={**env, "ANOTHER": "1"}, key="one", deadline=Deadline(30))
     (keeper,) = keepers_of(pool_location().directory)
-    third.keep(argv, env={**env, "ANOTHER": "1"}, deadline=Deadline(30))
+    third.keep(argv, env=env, key="two", deadline=Deadline(30))
     assert len(keepers_of(pool_location().directory)) == 2
     assert keeper.memory_info().rss < LARGEST_KEEPER_BYTES
     assert keeper.cwd() == "/"
@@ -126,16 +128,56 @@ def test_two_keepers_on_one_engine_leave_each_others_containers_alone(
     owner, container = kept(client)
     other = own_server(Deadline(10))
     argv, env = keeper_command(engine.address)
-    other.keep(argv, env={**env, "ANOTHER": "1"}, deadline=Deadline(30))
+    other.keep(argv, env=env, key="other", deadline=Deadline(30))
     left = created(client, labels_for("left"), SERVE)
     third = own_server(Deadline(10))
-    third.keep(argv, env={**env, "ANOTHER": "2"}, deadline=Deadline(30))
+    third.keep(argv, env=env, key="third", deadline=Deadline(30))
     # The third has looked around: what no server of the pool has made is gone.
     assert eventually(lambda: not is_there(client, left), within=EXIT_SECONDS)
     assert is_there(client, container)
     assert owner.is_running(0.0)
     for each in (owner, other, third):
         each.stop()
+
+
+def test_a_container_of_an_image_that_was_made_of_ours_is_somebody_elses(client: docker.DockerClient) -> None:
+    owner, container = kept(client)
+    container.commit("openenv-gym-copy", "test")
+    # It has all of the labels, of which it knows nothing.
+    copy = client.containers.run("openenv-gym-copy:test", list(SERVE), detach=True)
+    try:
+        assert copy.labels[SERVER_LABEL] == owner.server_id
+        other, _ = kept(client)
+        # A new keeper looks around, and later ends all that is kept.
+        pool.shutdown()
+        assert not is_there(client, container)
+        assert is_there(client, copy)
+        for each in (owner, other):
+            each.close()
+    finally:
+        copy.remove(force=True)
+        client.images.remove("openenv-gym-copy:test", force=True)
+
+
+def test_what_could_not_be_ended_because_the_engine_went_away_is_told_with_how_to_find_it(
+    client: docker.DockerClient,
+    proxy: EngineProxy,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool, "_SHUTDOWN_SECONDS", 2.0)
+    _, container = kept(client)
+    proxy.vanish()
+    try:
+        pool.shutdown()
+        (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
+        assert f"docker ps --all --filter label={POOL_LABEL}={pool_location().directory.name}" in warning.getMessage()
+        assert is_there(client, container)
+    finally:
+        proxy.appear()
+    # Then the pool can end after all.
+    assert eventually(lambda: not pool_location().directory.exists(), within=EXIT_SECONDS)
+    assert not is_there(client, container)
 
 
 @pytest.fixture

@@ -343,7 +343,7 @@ def test_the_volumes_that_nobody_named_go_with_the_container(client: docker.Dock
 
 
 def test_the_pools_network_goes_with_its_last_server(client: docker.DockerClient) -> None:
-    network = client.networks.create("of-the-pool", labels=labels_for("any"))
+    network = client.networks.create("of-the-pool", labels=labels_for("of-the-pool"))
     (first, _), (second, _) = kept(client, network=network.name), kept(client)
     second.stop()
     assert client.networks.list(ids=[network.id])

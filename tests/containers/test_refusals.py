@@ -55,7 +55,7 @@ def test_the_image_of_a_project_that_was_not_built(tmp_path: Path) -> None:
     (tmp_path / "openenv.yaml").write_text("name: maze_env\nversion: '3'\n", encoding="utf-8")
     with pytest.raises(ProviderError) as caught:
         started(ServerRequest(provider="docker", path=str(tmp_path)))
-    assert f"openenv build {tmp_path}" in caught.value.message
+    assert f"build_image({str(tmp_path)!r})" in caught.value.message
     assert "maze" in caught.value.message
 
 
@@ -222,6 +222,18 @@ def test_a_volume_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 def test_a_network_that_is_not_there() -> None:
     assert "docker network ls" in refused(ConfigurationError, {"network": "no-such-network"})
+
+
+def test_a_network_that_is_the_machines_own_by_whatever_name(client: docker.DockerClient) -> None:
+    host = next(each for each in client.networks.list(names=["host"]) if each.name == "host")
+    assert host.id
+    for name in (host.id, host.id[:12]):
+        assert "no address of the container's own" in refused(ConfigurationError, {"network": name})
+
+
+def test_a_volume_among_the_engines_own_files(client: docker.DockerClient) -> None:
+    root = client.info()["DockerRootDir"]
+    assert "what the engine keeps" in refused(ConfigurationError, {"volumes": {f"{root}/containers": "/x"}})
 
 
 def test_a_user_that_the_image_does_not_have() -> None:

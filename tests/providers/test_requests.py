@@ -46,8 +46,24 @@ def test_all_that_was_written_is_in_the_request(monkeypatch: pytest.MonkeyPatch,
         {"path": "folder", "provider": {"name": 3}},
         {"path": "folder", "settings": {"LEVEL": 3}},
         {"path": "folder", "settings": {3: "LEVEL"}},
+        {"path": "folder", "settings": {"": "3"}},
+        {"path": "folder", "settings": {"LEVEL=1": "3"}},
+        {"path": "folder", "settings": {"LEVEL\0": "3"}},
+        {"path": "folder", "settings": {"LEVEL": "3\0"}},
+        {"path": "folder", "settings": {"OPENENV_GYM_TOKEN": "a\nb"}},
+        {"path": "folder", "settings": {"OPENENV_GYM_TOKEN": "caf\xe9"}},
     ],
 )
 def test_what_cannot_be_is_refused(keywords: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         server_request(**{**NOTHING, **keywords})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"HF_TOKEN": "secret\0"}, {"HF_TOKEN=secret": ""}, {"HF_TOKEN": ["secret"]}, {"OPENENV_GYM_TOKEN": "secret\n"}],
+)
+def test_the_error_of_a_setting_tells_its_name_and_never_its_value(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"\w_TOKEN") as caught:
+        server_request(**{**NOTHING, "path": "folder", "settings": settings})
+    assert "secret" not in caught.value.message

@@ -8,7 +8,7 @@ from typing import Any
 
 from openenv_gym_protocol.errors import ConfigurationError
 
-from openenv_gym.bridge.servers.servers import Servers
+from openenv_gym.bridge.servers.servers import Servers, refuse_several
 from openenv_gym.providers.pool import LINGER_SECONDS, provider_named
 from openenv_gym.providers.requests import server_request
 from openenv_gym.transports.address import websocket_url
@@ -58,6 +58,8 @@ def make_servers(
     linger, spares = _shared_options(options) if isinstance(options, dict) else (LINGER_SECONDS, 0)
     request = server_request(path=path, image=image, provider=options, settings=settings)
     provider_named(request.provider).check(request)
+    if spares:
+        refuse_several(request, "A spare is a second server")
     return Servers(
         (),
         request,

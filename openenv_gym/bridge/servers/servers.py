@@ -13,7 +13,7 @@ from openenv_gym.bridge.servers.server import Server, Starting
 from openenv_gym.bridge.servers.spares import Spares
 from openenv_gym.providers.base import ServerRequest
 from openenv_gym.providers.deadline import Deadline
-from openenv_gym.providers.pool import LINGER_SECONDS, start_deadline
+from openenv_gym.providers.pool import LINGER_SECONDS, provider_named, start_deadline
 from openenv_gym.transports.base import ConnectionOptions
 from openenv_gym.transports.timeouts import Timeouts
 from openenv_gym.transports.token import resolve_token
@@ -64,11 +64,14 @@ class Servers:
         self._spares = Spares(spares, _spare_starter(self._starting, timeouts.start)) if self._starting else None
 
     def check(self, lanes: int) -> None:
-        """Refuses more lanes than the servers may hold.
+        """Refuses more lanes than the servers may hold, or than may have a server.
 
         Raises:
-            ConfigurationError: ``sessions_per_server`` times the servers is less.
+            ConfigurationError: ``sessions_per_server`` times the servers is less, or several servers would have
+                to have what only one can.
         """
+        if self.index_of(lanes - 1) > 0 and self._starting is not None:
+            refuse_several(self._starting.request, f"{lanes} environments need several servers")
         if self._base_urls and self._per_server is not None and lanes > self._per_server * len(self._base_urls):
             raise ConfigurationError(
                 f"{lanes} environments do not fit on {len(self._base_urls)} servers with "
@@ -191,6 +194,21 @@ class Servers:
         lanes = ", ".join(str(lane) for lane, its_place in sorted(self._places.items()) if its_place == place)
         error.args = (f"Server {place[0]}, of the lanes {lanes}: {error.message}",)
         return error
+
+
+def refuse_several(request: ServerRequest, why: str) -> None:
+    """Refuses a request of which there can be one server only.
+
+    Args:
+        request: What has to run.
+        why: Why there would be several.
+
+    Raises:
+        ConfigurationError: An option is named that two servers cannot both have.
+    """
+    option = provider_named(request.provider).only_one(request)
+    if option is not None:
+        raise ConfigurationError(f"{why}, and only one can have {option}=: leave it out.")
 
 
 def _spare_starter(starting: Starting, seconds: float) -> Callable[[str], Server]:

@@ -97,6 +97,10 @@ def build_image(
             is refused.
         ProviderError: No engine answers, it cannot read the Dockerfile, or our own wheel cannot be made here.
     """
+    if not isinstance(path, str | Path):
+        raise ConfigurationError(f"path must name an environment project's folder, not {path!r:.80}.")
+    if build_args is not None and not isinstance(build_args, Mapping):
+        raise ConfigurationError(f"build_args must be a mapping, as {{'NAME': 'value'}}, not {build_args!r:.80}.")
     folder = Path(path).expanduser().resolve()
     dockerfile = dockerfile_of(folder)
     name = tag or project_tag(folder)

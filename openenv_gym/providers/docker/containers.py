@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -35,16 +36,22 @@ def run_container(
 
     Raises:
         ProviderError, ConfigurationError: The engine refuses; with the remedy.
+        ServerStartError: The pool was shut down.
     """
-    with engine_errors(address, f"The container of {image} could not be created"):
-        container: Container = client.containers.create(**settings)
-    with engine_errors(address, f"The container of {image} could not be started"):
-        container.start()
+    try:
+        with engine_errors(address, f"The container of {image} could not be created"):
+            container: Container = client.containers.create(**settings)
+        with engine_errors(address, f"The container of {image} could not be started"):
+            container.start()
+    except OpenEnvGymError:
+        # Removed by its keeper, perhaps, because the pool was shut down: then this says so.
+        owner.exit_code()
+        raise
     owner.kept_started()
     return container
 
 
-def server_address(container: Container, engine: str, port: int, owner: Owner, *, image: str) -> str:
+def server_address(container: Container, engine: str, port: int, owner: Owner, *, image: str, published_at: str) -> str:
     """The base URL of a container's server: the published port, or the container's own address where none is.
 
     Args:
@@ -53,16 +60,18 @@ def server_address(container: Container, engine: str, port: int, owner: Owner, *
         port: Where the server listens in the container.
         owner: Who keeps the container.
         image: The image's name, for messages.
+        published_at: The engine's address at which the port was to be published, if at all.
 
     Raises:
         ServerStartError: The container has ended already; with its last log lines and its exit code.
-        ProviderError: The engine gave it no address.
+        ProviderError: The engine gave it no address, or published it elsewhere than it was to.
     """
     from docker.errors import NotFound
 
     try:
         with engine_errors(engine, f"The container of {image} could not be looked up"):
             container.reload()
+        refuse_other_addresses(container.attrs["NetworkSettings"], published_at)
         found = reached_at(container.attrs["NetworkSettings"], engine, port)
     except OpenEnvGymError as error:
         # Removed, because it has ended.
@@ -77,6 +86,25 @@ def _without_address(owner: Owner, image: str) -> str:
     if exit_code is not None:
         raise died(image, owner, exit_code)
     raise ProviderError(f"The engine gave the container of {image} no address at which it can be reached.")
+
+
+def refuse_other_addresses(network: Mapping[str, Any], published_at: str) -> None:
+    """Refuses a container that is to be reached where it was not asked for.
+
+    Args:
+        network: The engine's ``NetworkSettings``.
+        published_at: The address that was asked for.
+
+    Raises:
+        ProviderError: It is published at another.
+    """
+    for binding in (binding for bindings in (network.get("Ports") or {}).values() for binding in bindings or ()):
+        host = binding["HostIp"]
+        if host != published_at and (not host or ipaddress.ip_address(host) != ipaddress.ip_address(published_at)):
+            raise ProviderError(
+                f"The engine published the container at {host or 'all of its addresses'}, not at {published_at} as it "
+                "was told to."
+            )
 
 
 def reached_at(network: Mapping[str, Any], engine: str, port: int) -> str | None:

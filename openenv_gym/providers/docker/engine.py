@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,7 +24,16 @@ DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 ENGINE_SECONDS = 120.0
 """How long one call to an engine may be silent."""
 
+_LISTENERS = ("dockerd", "systemd")
+"""Who listens at an engine's own socket: not the one at the near end of a tunnel."""
+
+_LISTENER_SECONDS = 5.0
+_PEER_CREDENTIALS = getattr(socket, "SO_PEERCRED", 0)
+_CREDENTIALS = struct.Struct("3i")
+
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+_WITH_A_HOST = ("tcp", "http", "https", "ssh")
+_PASSWORD = re.compile(r"//([^/@:]*):[^/]*@")
 
 
 class _Refusal(NamedTuple):
@@ -33,6 +45,10 @@ class _Refusal(NamedTuple):
 def _refusal(said: str, kind: type[OpenEnvGymError], remedy: str) -> _Refusal:
     return _Refusal(re.compile(said, re.IGNORECASE | re.DOTALL), kind, remedy)
 
+
+_IMAGE_NAMES = (
+    "image= must be a name such as 'openenv-echo:0.1.0' or 'registry.example/team/name@sha256:...', in lower case."
+)
 
 _REFUSALS = (
     _refusal(
@@ -76,7 +92,7 @@ _REFUSALS = (
     _refusal(
         "invalid reference format",
         ConfigurationError,
-        "image= must be a name such as 'openenv-echo:0.1.0' or 'registry.example/team/name@sha256:...', in lower case.",
+        _IMAGE_NAMES,
     ),
     _refusal(
         "non-overlapping ipv4 address pool",
@@ -103,14 +119,45 @@ def engine_address(wanted: str | None) -> str:
 
     Raises:
         ProviderError: The SDK is not installed.
+        ConfigurationError: It is no address.
     """
-    return wanted or os.environ.get("DOCKER_HOST") or _address_by_context() or DEFAULT_ADDRESS
+    if wanted is not None:
+        return _normalised("engine", wanted)
+    named = os.environ.get("DOCKER_HOST")
+    if named:
+        return _normalised("DOCKER_HOST", named)
+    return _normalised("The context's host", _address_by_context() or DEFAULT_ADDRESS)
+
+
+def shown_address(address: str) -> str:
+    """An engine's address as it may be shown: without a password."""
+    return _PASSWORD.sub(r"//\1:***@", address)
 
 
 def is_remote(address: str) -> bool:
     """Whether an engine is on another machine, as far as its address tells."""
     parts = urlsplit(address)
     return parts.scheme not in ("unix", "npipe") and (parts.hostname or "") not in _LOOPBACK_HOSTS
+
+
+def is_on_this_machine(address: str, info: Mapping[str, Any]) -> bool:
+    """Whether an engine certainly runs on this very machine, and so ends with it.
+
+    A socket may be forwarded from another machine, even one of the same name, or lead into a virtual one.
+
+    Args:
+        address: The engine's.
+        info: What the engine says of itself.
+    """
+    if not address.startswith("unix://") or info.get("Name") != socket.gethostname():
+        return False
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as knocking:
+        knocking.settimeout(_LISTENER_SECONDS)
+        knocking.connect(address.removeprefix("unix://"))
+        peer = knocking.getsockopt(socket.SOL_SOCKET, _PEER_CREDENTIALS, _CREDENTIALS.size)
+        listener = Path(f"/proc/{_CREDENTIALS.unpack(peer)[0]}/comm").read_text(encoding="utf-8")
+        return listener.strip() in _LISTENERS
+    return False
 
 
 @contextmanager
@@ -163,6 +210,11 @@ def refused(failing: str, said: str) -> OpenEnvGymError:
     return refusal.kind(f"{text} {refusal.remedy}") if refusal is not None else ProviderError(text)
 
 
+def bad_image_name(name: str) -> ConfigurationError:
+    """The error for what is no image's name."""
+    return ConfigurationError(f"image={name!r:.200} is no image's name. {_IMAGE_NAMES}")
+
+
 def has_remedy(said: str) -> bool:
     """Whether ``refused`` knows what can be done about what an engine said."""
     return _foreseen(said) is not None
@@ -176,7 +228,7 @@ def _in_our_words(address: str, failing: str, error: Exception) -> OpenEnvGymErr
     explanation = getattr(error, "explanation", None)
     if explanation is not None or getattr(error, "response", None) is not None:
         return refused(failing, str(explanation or error))
-    causes = list(_causes(error))
+    causes, address = list(_causes(error)), shown_address(address)
     if any(isinstance(cause, PermissionError) for cause in causes):
         return ProviderError(
             f"This user may not use the Docker engine at {address}. Let an administrator add them to the group of its "
@@ -190,6 +242,31 @@ def _in_our_words(address: str, failing: str, error: Exception) -> OpenEnvGymErr
         f"{failing}: no Docker engine answers at {address} ({_innermost(causes)}). Start it (`sudo systemctl start "
         "docker`, or Docker Desktop), or name another by engine= or DOCKER_HOST."
     )
+
+
+def _normalised(name: str, address: str) -> str:
+    """An address in the one form in which it can be compared."""
+    scheme, _, rest = address.strip().partition(":")
+    scheme = scheme.lower()
+    if scheme == "unix" and rest.startswith("/"):
+        return f"unix:///{rest.lstrip('/')}"
+    if scheme == "npipe" and rest.startswith("//"):
+        return f"npipe:{rest}"
+    if scheme in _WITH_A_HOST and _has_a_host(f"{scheme}:{rest}"):
+        return f"{scheme}:{rest}"
+    raise ConfigurationError(
+        f"{name}={shown_address(address)!r} is no engine's address, which is like unix:///var/run/docker.sock, "
+        "tcp://host:2376 or ssh://user@host."
+    )
+
+
+def _has_a_host(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        # The SDK takes no password, and tells it in its error.
+        return bool(parts.hostname) and parts.password is None and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
 
 
 def _knock(address: str, seconds: float) -> None:

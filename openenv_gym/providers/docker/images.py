@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from openenv_gym_protocol.errors import OpenEnvGymError, ProviderError
 
 from openenv_gym.providers.deadline import Deadline
-from openenv_gym.providers.docker.engine import engine_errors, has_remedy, refused
+from openenv_gym.providers.docker.engine import bad_image_name, engine_errors, has_remedy, refused, shown_address
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+_HOST = r"(?:[a-zA-Z0-9][a-zA-Z0-9.-]*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?"
+_REFERENCE = re.compile(
+    rf"(?:{_HOST}/)?{_COMPONENT}(?:/{_COMPONENT})*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]{{0,127}})?"
+    r"(?:@[a-zA-Z][a-zA-Z0-9+._-]*:[0-9a-fA-F]{32,})?|sha256:[0-9a-f]{64}"
+)
+_LONGEST_REFERENCE = 1024
 _EXPOSED = re.compile(r"(\d+)/tcp")
 _FORBIDDEN = re.compile(
     r"denied|unauthorized|authentication required|forbidden|no basic auth|HTTP 40[13]", re.IGNORECASE
@@ -43,6 +50,16 @@ class ImageFacts:
     user: str
     port: int | None
     platform: str
+
+
+def check_image_name(name: str) -> None:
+    """Refuses what is no image's name or id, and would lead elsewhere in the engine's interface.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if len(name) > _LONGEST_REFERENCE or _REFERENCE.fullmatch(name) is None:
+        raise bad_image_name(name)
 
 
 def facts_of(name: str, attributes: dict[str, Any]) -> ImageFacts:
@@ -88,7 +105,7 @@ def find_image(
         _fetch(client, address, name, platform, deadline)
         found = _local(client, address, name)
     if found is None:
-        raise ProviderError(f"The engine at {address} has no image {name!r}. {remedy}")
+        raise ProviderError(f"The engine at {shown_address(address)} has no image {name!r}. {remedy}")
     return found
 
 

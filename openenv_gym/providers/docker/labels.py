@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from openenv_gym.providers.location import PoolLocation
 
@@ -29,19 +30,37 @@ TTL_LABEL = "openenv-gym.ttl"
 PROJECT_LABEL = "openenv-gym.project"
 """What is served: for people who read ``docker ps``."""
 
+NAME_LABEL = "openenv-gym.name"
+"""The thing's own name: an image that somebody makes of a container hands its labels on to containers of others."""
+
+MACHINE_LABEL = "openenv-gym.machine"
+"""``shared`` where the root is certainly on the engine's own machine."""
+
+_SHARED = "shared"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-def owner_labels(server_id: str, location: PoolLocation, *, project: str, ttl: float, now: float) -> dict[str, str]:
+def owner_labels(
+    server_id: str,
+    location: PoolLocation,
+    *,
+    name: str,
+    project: str,
+    ttl: float,
+    now: float,
+    engine_is_here: bool,
+) -> dict[str, str]:
     """The labels of what is made for a server.
 
     Args:
         server_id: The server, see ``Owner.server_id``.
         location: The pool of the process tree that uses it.
+        name: The thing's own name.
         project: What is served.
         ttl: Seconds after which it is left over where its owner cannot be looked for: on another machine, or in
             another process id namespace.
         now: Seconds since 1970.
+        engine_is_here: Whether the engine certainly runs on this machine.
     """
     return {
         SERVER_LABEL: server_id,
@@ -50,7 +69,22 @@ def owner_labels(server_id: str, location: PoolLocation, *, project: str, ttl: f
         CREATED_LABEL: str(int(now)),
         TTL_LABEL: str(int(ttl)),
         PROJECT_LABEL: project,
+        NAME_LABEL: name,
+        MACHINE_LABEL: _SHARED if engine_is_here else "",
     }
+
+
+def bears_its_own_labels(listed: Mapping[str, Any]) -> bool:
+    """Whether a container or network has the labels that were made for it, and not for one that it was copied from.
+
+    Args:
+        listed: What an engine lists of it.
+    """
+    labels = listed.get("Labels") or {}
+    # Of a container, with a slash in front; of a network, one only.
+    names = [*(listed.get("Names") or ()), listed.get("Name")]
+    name = labels.get(NAME_LABEL)
+    return bool(name) and any(each in (name, f"/{name}") for each in names)
 
 
 def is_left_over(labels: Mapping[str, str], *, now: float, engine_is_here: bool) -> bool:
@@ -61,7 +95,8 @@ def is_left_over(labels: Mapping[str, str], *, now: float, engine_is_here: bool)
     Args:
         labels: All labels of a container or network.
         now: Seconds since 1970.
-        engine_is_here: Whether the engine runs on this machine, and so ends with it.
+        engine_is_here: Whether the engine certainly runs on this machine, and so ends with it. That the root did so
+            too is in the labels.
     """
     location = pool_of(labels)
     if location is None or location.uid != os.getuid():
@@ -69,7 +104,8 @@ def is_left_over(labels: Mapping[str, str], *, now: float, engine_is_here: bool)
     if location.is_here:
         return not location.root_is_running()
     boot, here = labels.get(BOOT_LABEL, ""), boot_id()
-    if engine_is_here and boot and here and boot != here:
+    shares_a_machine = engine_is_here and labels.get(MACHINE_LABEL) == _SHARED
+    if shares_a_machine and boot and here and boot != here:
         return True
     return _ends_at(labels) < now
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import ipaddress
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
@@ -16,15 +15,26 @@ OWN_LABELS = "openenv-gym."
 
 MAX_PORT = 65535
 
-_SIZE = re.compile(r"(\d+)([bkmg]?)", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,19})([bkmg]?)", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _LEAST_MEMORY = 6 << 20
+_MOST_BYTES = (1 << 63) - 1
+_RANGES: dict[str, tuple[float, float]] = {
+    # Less would be none at all to the engine, which takes that for no limit.
+    "cpus": (0.01, 1e5),
+    # The kernel has no more.
+    "pids": (1, 1 << 22),
+    "ttl": (0.001, 1e10),
+    "start_timeout": (0.001, 1e9),
+    "port": (1, MAX_PORT),
+    "host_port": (1, MAX_PORT),
+}
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]+")
 _PLATFORM = re.compile(r"[a-z0-9]+(/[a-z0-9_]+){1,2}")
-_GPUS = re.compile(r"all|[1-9]\d*|device=[\w-]+(,[\w-]+)*")
-_SHARED_NETWORKS = ("host", "none", "container:")
-_ROOT = ("root", "0")
-_ENGINE_SOCKETS = ("/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock")
+_GPUS = re.compile(r"all|[1-9][0-9]{0,3}|device=[\w-]+(,[\w-]+)*")
+_SHARED_NETWORKS = ("host", "none")
+_KERNELS_FOLDERS = ("/proc", "/sys", "/dev")
+_LOOSE_MOUNTS = ("suid", "dev", "exec")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +54,8 @@ class DockerOptions:
         pull: When the image is fetched from its registry.
         labels: More labels for the container.
         command: What it runs instead of the image's command.
-        user: ``"name"``, ``"uid"`` or ``"uid:gid"``. None: the image's; one who is not root, when hardened.
+        user: ``"name"``, ``"uid"`` or ``"uid:gid"``. None: the image's; when hardened, nobody's instead of root's and
+            instead of a name, which the image may have given to root.
         port: Where the server listens in the container. None: as the project or the image says, else 8000.
         host_port: The port at which it is published. None: one that the engine chooses.
         tmpfs: More folders in memory, each with mount options: ``{"/cache": "size=256m"}``. An empty text stands
@@ -104,19 +115,17 @@ class DockerOptions:
         return self.hardening == "strict"
 
     def _check_numbers(self) -> None:
-        for name in ("cpus", "pids", "ttl", "start_timeout"):
+        for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ConfigurationError(f"{name} must be more than 0, not {value}.")
-        for name in ("port", "host_port"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value <= MAX_PORT:
-                raise ConfigurationError(f"{name} must be from 1 to {MAX_PORT}, not {value}.")
+            # Also false of what is no number.
+            if value is not None and not least <= value <= most:
+                raise ConfigurationError(f"{name} must be from {least:.15g} to {most:.15g}, not {value}.")
 
     def _check_forms(self) -> None:
         if self.container_name is not None and _NAME.fullmatch(self.container_name) is None:
             raise ConfigurationError(
-                f"container_name must be of letters, digits and . _ -, not {self.container_name!r}."
+                "container_name must be of 2 or more letters, digits and . _ -, the first a letter or a digit, not "
+                f"{self.container_name!r}."
             )
         if self.platform is not None and _PLATFORM.fullmatch(self.platform) is None:
             raise ConfigurationError(f"platform must be like 'linux/amd64', not {self.platform!r}.")
@@ -127,7 +136,7 @@ class DockerOptions:
         if self.user is not None and self.is_strict and is_root(self.user):
             raise ConfigurationError(f"user={self.user!r} is root, which needs hardening='compat'.")
         for label in self.labels:
-            if label.startswith(OWN_LABELS):
+            if not label or label.startswith(OWN_LABELS):
                 raise ConfigurationError(f"labels: {label!r} is not yours to set; {OWN_LABELS}* are the provider's.")
 
     def _check_folders(self) -> None:
@@ -137,21 +146,35 @@ class DockerOptions:
             volume_place(place)
         taken = [volume_place(place)[0] for place in self.volumes.values()]
         for folder in (*taken, *self.tmpfs):
-            if not _is_inner_folder(folder):
-                raise ConfigurationError(f"{folder!r} must be an absolute path in the container, below its root.")
+            _check_inner_folder(folder)
             if [*taken, *self.tmpfs].count(folder) > 1:
                 raise ConfigurationError(f"Two of volumes and tmpfs want the same folder of the container, {folder!r}.")
+        for folder, text in self.tmpfs.items():
+            loose = [each for each in text.split(",") if each.strip().lower() in _LOOSE_MOUNTS]
+            if loose and self.is_strict:
+                raise ConfigurationError(f"tmpfs: {folder!r}: {loose[0]!r} needs hardening='compat'.")
 
     def _check_network(self) -> None:
+        if self.bind_address is not None and not _is_address(self.bind_address):
+            # An engine takes what it does not understand for all of its addresses.
+            raise ConfigurationError(
+                f"bind_address must be an IP address, such as 10.0.0.2, not {self.bind_address!r}."
+            )
+        if not self.egress:
+            self._check_cut_off()
         if self.network is None:
             return
-        if not self.egress:
+        if not self.network.strip():
+            raise ConfigurationError("network must not be empty; leave it out for the engine's default.")
+        if self.network in _SHARED_NETWORKS or self.network.startswith("container:"):
+            raise shared_network(self.network)
+
+    def _check_cut_off(self) -> None:
+        if self.network is not None:
             raise ConfigurationError("egress=False has a network of its own; leave network= out.")
-        if self.network.startswith(_SHARED_NETWORKS):
-            raise ConfigurationError(
-                f"network={self.network!r} has no address of the container's own to reach it at. Name another network; "
-                "egress=False is the way to cut a container off."
-            )
+        for name in ("host_port", "bind_address"):
+            if getattr(self, name) is not None:
+                raise ConfigurationError(f"With egress=False nothing is published; leave {name}= out.")
 
 
 def size_in_bytes(name: str, text: str) -> int:
@@ -163,7 +186,10 @@ def size_in_bytes(name: str, text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ConfigurationError(f"{name} must be a size such as '512m' or '2g', not {text!r}.")
-    return int(match[1]) * _UNITS[match[2].lower()]
+    size = int(match[1]) * _UNITS[match[2].lower()]
+    if size > _MOST_BYTES:
+        raise ConfigurationError(f"{name}={text!r} is more than any machine has.")
+    return size
 
 
 def volume_place(text: str) -> tuple[str, bool]:
@@ -178,34 +204,48 @@ def volume_place(text: str) -> tuple[str, bool]:
     return folder, mode != "rw"
 
 
-def refuse_engine_sockets(folders: Iterable[str], address: str) -> None:
-    """Refuses volumes through which a container could ask the engine for anything, such as the machine's root.
-
-    Args:
-        folders: The volumes' folders on the engine's machine.
-        address: The engine's, as ``DOCKER_HOST`` has it.
-
-    Raises:
-        ConfigurationError: One holds a socket of the engine; it is named.
-    """
-    sockets = [*_ENGINE_SOCKETS, address.removeprefix("unix://")]
-    for folder in folders:
-        for socket in sockets:
-            # As they are, too: links are followed on this machine, which may not be the engine's.
-            if _holds(folder, socket) or _holds(os.path.realpath(folder), os.path.realpath(socket)):
-                raise ConfigurationError(
-                    f"volumes: {folder!r} gives the container the engine's socket {socket}, and with it the machine."
-                )
-
-
 def is_root(user: str) -> bool:
-    """Whether a container's user, ``user`` or ``user:group``, is root."""
-    return user.partition(":")[0] in _ROOT
+    """Whether a container's user, ``user`` or ``user:group``, is root to the engine; the group alone is root's too."""
+    name = user.partition(":")[0]
+    return name in ("", "root") or _number(name) == 0
 
 
-def _holds(folder: str, path: str) -> bool:
-    return PurePosixPath(path).is_relative_to(os.path.normpath(folder))
+def is_known_not_to_be_root(user: str) -> bool:
+    """Whether a container's user is a number that is not root's: what a name stands for is up to the image."""
+    number = _number(user.partition(":")[0])
+    return number is not None and number > 0
 
 
-def _is_inner_folder(path: str) -> bool:
-    return path.startswith("/") and path != "/" and ".." not in PurePosixPath(path).parts and ":" not in path
+def shared_network(name: str) -> ConfigurationError:
+    """The error for a network in which a container has no address of its own."""
+    return ConfigurationError(
+        f"network={name!r} has no address of the container's own to reach it at. Name another network; egress=False is "
+        "the way to cut a container off."
+    )
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_inner_folder(path: str) -> None:
+    pure = PurePosixPath(path)
+    # What is written otherwise than it is named would not be found to be the same folder.
+    is_plain = str(pure) == path and not path.startswith("//") and ".." not in pure.parts and ":" not in path
+    if not path.startswith("/") or path == "/" or not is_plain:
+        raise ConfigurationError(
+            f"{path!r} must be an absolute path in the container, below its root, without '..' and a slash at its end."
+        )
+    if any(pure.is_relative_to(folder) for folder in _KERNELS_FOLDERS):
+        raise ConfigurationError(f"{path!r} is the kernel's own; the container needs it as it is. shm_size= is there.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openenv_gym.providers.docker.images import ImageFacts
-from openenv_gym.providers.docker.options import DockerOptions, is_root, size_in_bytes, volume_place
+from openenv_gym.providers.docker.options import DockerOptions, is_known_not_to_be_root, size_in_bytes, volume_place
 from openenv_gym.providers.server_environ import TOKEN_VARIABLE
 
 DEFAULT_PORT = 8000
@@ -86,8 +86,8 @@ def port_of(options: DockerOptions, project_port: int | None, image: ImageFacts)
 
 
 def user_of(options: DockerOptions, image: ImageFacts) -> str | None:
-    """Who the server is; None for the image's own user. Nobody, when hardened and the image would be root."""
-    if options.user is None and options.is_strict and (not image.user or is_root(image.user)):
+    """Who the server is; None for the image's own user. Nobody, when hardened and the image's might be root."""
+    if options.user is None and options.is_strict and not is_known_not_to_be_root(image.user):
         return _NOBODY
     return options.user
 

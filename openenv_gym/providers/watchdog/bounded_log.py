@@ -8,6 +8,10 @@ from pathlib import Path
 LIMIT_BYTES = 1024 * 1024
 """What a server's log may take on disk: the current file and the one before it, half each."""
 
+_LONGEST_LINE = 4096
+_LONGEST_TAIL = 65536
+"""Characters. What is told of a log goes into error messages, also of one that has no end of a line."""
+
 
 class BoundedLog:
     """Writes to a file; when that is full, it becomes the earlier half and an empty one begins.
@@ -50,7 +54,7 @@ def earlier(path: Path) -> Path:
 
 
 def tail(path: Path, lines: int) -> str:
-    """The last lines of a bounded log, or an empty text when there is no such log."""
+    """The last lines of a bounded log, or an empty text when there is no such log; very long ones are shortened."""
     text = b""
     for part in (earlier(path), path):
         try:
@@ -59,4 +63,9 @@ def tail(path: Path, lines: int) -> str:
             # Nothing was written there yet, or the pool has ended and its directory is gone.
             continue
     kept = text.decode("utf-8", errors="replace").splitlines()[-lines:] if lines > 0 else []
-    return "\n".join(kept)
+    return "\n".join(map(_shortened, kept))[-_LONGEST_TAIL:]
+
+
+def _shortened(line: str) -> str:
+    left_out = len(line) - _LONGEST_LINE
+    return line if left_out <= 0 else f"... ({left_out} characters) {line[-_LONGEST_LINE:]}"

@@ -14,7 +14,8 @@ to a keeper                  what it has to do                                  
                              made, by a request that nobody waits for any more
 ===========================  ====================================================  ===================================
 
-``exited`` (server_id, exit_code) comes once, when nothing of the server is left. ``found`` (server_ids) comes when the
+``exited`` (server_id, exit_code, is_left) comes once, when nothing of the server is left, or, if ``is_left``, when it
+could not be ended. ``kept`` says by ``found_by`` how people find what is kept. ``found`` (server_ids) comes when the
 keeper has looked around: what is labelled as this pool's and what it was not told to keep.
 """
 
@@ -23,7 +24,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
-import json
 import selectors
 import signal
 import socket
@@ -97,7 +97,7 @@ class KeptServer:
 
 
 class Keepers:
-    """All keepers of a pool: one for each program and environment.
+    """All keepers of a pool: one for each key.
 
     Args:
         directory: The pool's directory.
@@ -111,14 +111,14 @@ class Keepers:
         self._selector = selector
         self._all: dict[str, _Keeper] = {}
 
-    def keep(self, server: Server, argv: Sequence[str], env: Mapping[str, str]) -> None:
+    def keep(self, server: Server, key: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Has a server kept; its starter is told ``kept``, or ``refused`` when the program dies.
 
         Raises:
             OSError: The program could not be run.
         """
-        key = json.dumps([list(argv), dict(env)], sort_keys=True)
-        if key not in self._all:
+        if key not in self._all or self._all[key].pid is None:
+            # In place of one that has died and keeps nothing: what it was run with may have been to blame.
             command = [*argv, str(self._directory)]
             self._all[key] = _Keeper(command, env, self._servers, self._selector)
         self._all[key].keep(server)
@@ -126,6 +126,10 @@ class Keepers:
     def pids(self) -> list[int]:
         """Process ids of those that run."""
         return [keeper.pid for keeper in self._all.values() if keeper.pid is not None]
+
+    def found_by(self) -> list[str]:
+        """How people find what they keep."""
+        return [keeper.found_by for keeper in self._all.values() if keeper.found_by]
 
     def leave(self) -> None:
         """Has them end, once they keep nothing."""
@@ -143,6 +147,7 @@ class _Keeper:
         self._env = {**env, KEEPER_VARIABLE: command[-1]}
         self._servers = servers
         self._selector = selector
+        self.found_by = ""
         self._kept: dict[str, KeptServer] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -201,12 +206,14 @@ class _Keeper:
         match message["event"]:
             case "kept":
                 self._has_answered = True
+                self.found_by = str(message.get("found_by", ""))
                 kept = self._kept.get(message["server_id"])
                 if kept is not None and not kept.is_kept:
                     kept.is_kept = True
-                    kept.server.starter.tell("kept")
+                    kept.server.starter.tell("kept", found_by=[self.found_by] if self.found_by else [])
             case "exited":
-                self._ended(message["server_id"], int(message["exit_code"]))
+                is_left = bool(message.get("is_left"))
+                self._ended(message["server_id"], int(message["exit_code"]), is_left=is_left)
             case "found":
                 # What an earlier watchdog of the same pool had made.
                 for server_id in set(message["server_ids"]) - {server.id for server in self._servers}:
@@ -214,10 +221,10 @@ class _Keeper:
             case _:
                 raise ValueError("unknown event")
 
-    def _ended(self, server_id: str, exit_code: int) -> None:
+    def _ended(self, server_id: str, exit_code: int, *, is_left: bool = False) -> None:
         kept = self._kept.pop(server_id, None)
         if kept is not None:
-            self._servers.ended(kept.server, exit_code)
+            self._servers.ended(kept.server, exit_code, is_left=is_left)
 
     def _lost(self) -> None:
         """Its process has died: what it kept is given to another, unless it died at once, or dies often."""
@@ -233,7 +240,7 @@ class _Keeper:
             if not kept.is_kept:
                 kept.server.starter.tell("refused", message=f"it ended with {exit_code}\n{said}")
             # What was made for it has its labels, by which a later keeper finds it.
-            self._ended(kept.server.id, LOST_EXIT_CODE)
+            self._ended(kept.server.id, LOST_EXIT_CODE, is_left=kept.is_kept)
 
     def _may_be_replaced(self) -> bool:
         times = self._replaced_at

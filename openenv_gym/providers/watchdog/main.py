@@ -26,7 +26,7 @@ from openenv_gym.providers.watchdog.leftovers import (
 from openenv_gym.providers.watchdog.orphans import adopt_orphans, end_orphans
 from openenv_gym.providers.watchdog.owned_process import OwnedProcess
 from openenv_gym.providers.watchdog.root import POLL_SECONDS, Root
-from openenv_gym.providers.watchdog.servers import Server, Servers
+from openenv_gym.providers.watchdog.servers import Phase, Server, Servers
 
 _IDLE_SECONDS = 5.0
 """A watchdog without servers and users ends after this long; the next user starts another."""
@@ -63,7 +63,7 @@ class Watchdog:
         signals = _signal_socket(self._end_all)
         self._watch(signals, functools.partial(self._signal_came, signals))
         if self._root.fd is not None:
-            self._watch(self._root.fd, self._end_all)
+            self._watch(self._root.fd, self._root_ended)
         while not self._is_finished():
             for ready, _ in self._selector.select(self._seconds_to_sleep()):
                 ready.data()
@@ -72,6 +72,12 @@ class Watchdog:
 
     def _watch(self, source: Any, action: Callable[[], None]) -> None:
         self._selector.register(source, selectors.EVENT_READ, action)
+
+    def _root_ended(self) -> None:
+        # Heard once: its descriptor says so for ever.
+        assert self._root.fd is not None
+        self._selector.unregister(self._root.fd)
+        self._end_all()
 
     def _after_events(self) -> None:
         if not self._ending and self._root.has_ended():
@@ -138,6 +144,7 @@ class Watchdog:
             case "suspect" | "stop":
                 self._stop(user, signal.SIGKILL if message["op"] == "suspect" else signal.SIGTERM)
             case "shutdown":
+                user.tell("ending", found_by=self._keepers.found_by())
                 self._end_all()
             case _:
                 raise ValueError("unknown op")
@@ -169,7 +176,7 @@ class Watchdog:
 
     def _keep(self, user: Connection, message: dict[str, Any]) -> None:
         try:
-            self._keepers.keep(self._server_to_start(user), message["argv"], message["env"])
+            self._keepers.keep(self._server_to_start(user), message["key"], message["argv"], message["env"])
         except OSError as error:
             user.tell("refused", message=str(error))
 
@@ -205,7 +212,7 @@ class Watchdog:
         self._settle(user)
         server = self._servers.of(user)
         if server is None or server not in set(self._servers):
-            user.tell("stopped")
+            user.tell("stopped", is_left=False)
             return
         self._servers.end(server, waiting=user)
         if server.resource is not None and number == signal.SIGKILL:
@@ -237,6 +244,9 @@ class Watchdog:
     def _end_all(self) -> None:
         self._ending = True
         for server in self._servers:
+            if server.phase is Phase.STARTING:
+                # Before it is told how the server has ended, which was for no fault of its own.
+                server.starter.tell("shutdown")
             self._servers.end(server)
 
     def _leave(self) -> None:
@@ -254,6 +264,8 @@ class Watchdog:
             if not removed:
                 time.sleep(_PAUSE_SECONDS)
         for user in self._users:
+            if self._servers.has_left_some:
+                user.tell("left")
             user.close()
 
 

@@ -45,6 +45,7 @@ class Server:
         starter: The user who starts it, among the users.
         linger: Seconds that it outlives its last user; as the latest user wished.
         users: Those who use it or wait for it, in the order they came.
+        is_left: Whether it was given up before it was gone.
         ends_at: When it has to end for want of users, or be killed when it is ending already.
         exit_code: How its process or what was kept ended, if it did.
         waiting_for_end: Who is told when it is gone.
@@ -58,6 +59,7 @@ class Server:
     users: dict[User, None] = field(default_factory=dict)
     resource: Resource | None = None
     exit_code: int | None = None
+    is_left: bool = False
     base_url: str = ""
     token: str | None = None
     ends_at: float | None = None
@@ -79,9 +81,13 @@ class Servers:
 
     Args:
         now: A clock, in seconds.
+
+    Attributes:
+        has_left_some: Whether one was given up before it was gone.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.has_left_some = False
         self._now = now
         self._all: dict[str, Server] = {}
         self._of_user: dict[User, Server] = {}
@@ -157,9 +163,16 @@ class Servers:
             server.ends_at = self._now() + GRACE_SECONDS
         server.phase = Phase.ENDING
 
-    def ended(self, server: Server, exit_code: int) -> None:
-        """A server's process, or what was kept for it, has ended, by itself or because it had to."""
-        server.resource, server.exit_code = None, exit_code
+    def ended(self, server: Server, exit_code: int, *, is_left: bool = False) -> None:
+        """A server's process, or what was kept for it, has ended, by itself or because it had to.
+
+        Args:
+            server: The server.
+            exit_code: How it has ended.
+            is_left: Whether it could not be ended after all, and nothing more is done about it.
+        """
+        server.resource, server.exit_code, server.is_left = None, exit_code, is_left
+        self.has_left_some |= is_left
         if server.phase is Phase.STARTING:
             server.starter.tell("exited", exit_code=exit_code)
             return
@@ -207,7 +220,7 @@ class Servers:
     def _forget(self, server: Server) -> None:
         self._all.pop(server.id, None)
         for user in server.waiting_for_end:
-            user.tell("stopped")
+            user.tell("stopped", is_left=server.is_left)
 
 
 def _tell_ready(server: Server, user: User) -> None:

@@ -62,3 +62,18 @@ def test_what_cannot_be_is_refused_before_anything_starts(keywords: dict[str, An
 def test_an_unknown_option_of_the_provider_is_named() -> None:
     with pytest.raises(errors.UnknownOption, match=r"pyton.*python"):
         make_servers(**{**NO_PLACE, "path": str(PROJECTS / "plain"), "provider": {"pyton": "x"}})
+
+
+@pytest.mark.parametrize("option", [{"container_name": "mine"}, {"host_port": 9000}])
+def test_what_only_one_server_can_have_is_refused_for_several(
+    option: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    image = {**NO_PLACE, "image": "echo:1"}
+    servers = make_servers(**{**image, "provider": option, "sessions_per_server": 2})
+    servers.check(2)
+    with pytest.raises(errors.ConfigurationError, match=f"only one can have {next(iter(option))}="):
+        servers.check(3)
+    with pytest.raises(errors.ConfigurationError, match="A spare is a second server"):
+        make_servers(**{**image, "provider": {**option, "spares": 1}})
+    make_servers(**{**image, "provider": {"memory": "1g"}, "sessions_per_server": 2}).check(3)

@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from openenv_gym_protocol.errors import ProviderError
 
-from openenv_gym.providers.docker.containers import reached_at
+from openenv_gym.providers.docker.containers import reached_at, refuse_other_addresses
 
 HERE = "unix:///var/run/docker.sock"
 
@@ -34,3 +35,18 @@ def test_a_server_is_reached_at_its_published_port_or_at_its_containers_own_addr
     network: dict[str, Any], engine: str, expected: str | None
 ) -> None:
     assert reached_at(network, engine, 8000) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"), [("0.0.0.0", "127.0.0.1"), ("", "127.0.0.1"), ("::", "0.0.0.0"), ("10.1.2.4", "10.1.2.3")]
+)
+def test_an_engine_that_publishes_elsewhere_than_it_was_told_to_is_found_out(host: str, asked: str) -> None:
+    with pytest.raises(ProviderError, match=f"not at {asked}"):
+        refuse_other_addresses(published(host), asked)
+
+
+def test_what_is_published_as_asked_or_not_at_all_is_let_pass() -> None:
+    refuse_other_addresses(published("127.0.0.1"), "127.0.0.1")
+    refuse_other_addresses(published("::1"), "0:0:0:0:0:0:0:1")
+    refuse_other_addresses({"Ports": {"8000/tcp": None}}, "127.0.0.1")
+    refuse_other_addresses({}, "127.0.0.1")

@@ -14,9 +14,11 @@ from openenv_gym_protocol.errors import ConfigurationError, OpenEnvGymError, Pro
 from openenv_gym.providers.docker.engine import (
     DEFAULT_ADDRESS,
     engine_address,
+    is_on_this_machine,
     is_remote,
     open_engine,
     refused,
+    shown_address,
 )
 
 
@@ -40,6 +42,51 @@ def test_an_option_names_the_engine_before_the_environment_does(monkeypatch: pyt
     monkeypatch.setenv("DOCKER_HOST", "unix:///other.sock")
     assert engine_address("unix:///mine.sock") == "unix:///mine.sock"
     assert engine_address(None) == "unix:///other.sock"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("unix:/var/run/docker.sock", "unix:///var/run/docker.sock"),
+        ("unix:////var/run/docker.sock", "unix:///var/run/docker.sock"),
+        ("UNIX:///var/run/docker.sock", "unix:///var/run/docker.sock"),
+        ("tcp://gpu-box:2376", "tcp://gpu-box:2376"),
+        ("ssh://me@gpu-box", "ssh://me@gpu-box"),
+        ("npipe:////./pipe/docker_engine", "npipe:////./pipe/docker_engine"),
+    ],
+)
+def test_an_address_has_one_form(given: str, expected: str) -> None:
+    assert engine_address(given) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", "foo", "/var/run/x.sock", "http+unix:///x.sock", "unix:x.sock", "tcp://", "tcp://u:secret@:x", "fd://"],
+)
+def test_what_is_no_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=r"^engine=.*is like unix:///var/run") as caught:
+        engine_address(given)
+    assert "secret" not in caught.value.message
+    monkeypatch.setenv("DOCKER_HOST", given or "foo")
+    with pytest.raises(ConfigurationError, match=r"^DOCKER_HOST="):
+        engine_address(None)
+
+
+def test_a_password_in_an_address_is_not_told() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        engine_address("tcp://me:secret@gpu-box:2376")
+    assert "tcp://me:***@gpu-box:2376" in caught.value.message
+    assert shown_address("ssh://me@gpu-box") == "ssh://me@gpu-box"
+
+
+def test_a_socket_at_which_another_program_listens_leads_to_no_engine_of_this_machine(tmp_path: Path) -> None:
+    named_like_this = {"Name": socket.gethostname()}
+    with socket.socket(socket.AF_UNIX) as tunnel:
+        tunnel.bind(str(tmp_path / "s"))
+        tunnel.listen()
+        assert not is_on_this_machine(f"unix://{tmp_path}/s", named_like_this)
+    assert not is_on_this_machine(f"unix://{tmp_path}/none", named_like_this)
+    assert not is_on_this_machine("tcp://127.0.0.1:2375", named_like_this)
 
 
 def address_by_context(config: Path, meta: str) -> str:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from openenv_gym_protocol.errors import ProviderError
+from openenv_gym_protocol.errors import ConfigurationError, ProviderError
 
 from openenv_gym.providers.docker.engine import refused
-from openenv_gym.providers.docker.images import facts_of, with_remedy
+from openenv_gym.providers.docker.images import check_image_name, facts_of, with_remedy
 
 
 def attributes(**config: Any) -> dict[str, Any]:
@@ -58,3 +58,27 @@ def test_a_full_disk_is_told_as_such_also_while_fetching() -> None:
     told = refused("It could not be fetched", "write /var/lib/docker/tmp/x: no space left on device")
     assert with_remedy("echo:1", told) is told
     assert "disk is full" in told.message
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openenv-echo:0.1.0",
+        "Registry.example:5000/team/echo",
+        "registry.hf.space/owner-name:latest",
+        "127.0.0.1:5000/team/a__b.c-d:1",
+        f"team/echo@sha256:{'a' * 64}",
+        f"sha256:{'0' * 64}",
+        "0123456789ab",
+    ],
+)
+def test_an_image_may_be_called_as_registries_and_engines_do(name: str) -> None:
+    check_image_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["../containers/json", "Echo Image", "echo:1\n", "a/../b", "echo?all=1", "/echo", "-echo", "a" * 2000, ""]
+)
+def test_what_is_no_images_name_does_not_reach_the_engine(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="lower case"):
+        check_image_name(name)

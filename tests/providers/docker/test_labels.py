@@ -12,10 +12,13 @@ from openenv_gym.providers.docker import labels
 from openenv_gym.providers.docker.labels import (
     BOOT_LABEL,
     CREATED_LABEL,
+    MACHINE_LABEL,
+    NAME_LABEL,
     POOL_LABEL,
     PROJECT_LABEL,
     SERVER_LABEL,
     TTL_LABEL,
+    bears_its_own_labels,
     boot_id,
     is_left_over,
     owner_labels,
@@ -36,7 +39,7 @@ def ended_root() -> PoolLocation:
 
 
 def labels_of(location: PoolLocation, **changed: str) -> dict[str, str]:
-    made = owner_labels("id", location, project="echo:1", ttl=TTL, now=NOW)
+    made = owner_labels("id", location, name="c1", project="echo:1", ttl=TTL, now=NOW, engine_is_here=True)
     return {**made, **{f"openenv-gym.{name}": value for name, value in changed.items()}}
 
 
@@ -50,13 +53,16 @@ def elsewhere(location: PoolLocation) -> PoolLocation:
 
 def test_the_labels_say_whose_it_is() -> None:
     location = pool_location()
-    assert owner_labels("id", location, project="echo:1", ttl=60.9, now=12.7) == {
+    made = owner_labels("id", location, name="c1", project="echo:1", ttl=60.9, now=12.7, engine_is_here=False)
+    assert made == {
         SERVER_LABEL: "id",
         POOL_LABEL: location.directory.name,
         BOOT_LABEL: boot_id(),
         CREATED_LABEL: "12",
         TTL_LABEL: "60",
         PROJECT_LABEL: "echo:1",
+        NAME_LABEL: "c1",
+        MACHINE_LABEL: "",
     }
 
 
@@ -82,6 +88,29 @@ def test_what_an_earlier_boot_had_on_an_engine_of_this_machine_is_left_over() ->
     earlier = labels_of(elsewhere(ended_root()), boot="another boot")
     assert left_over(earlier)
     assert not left_over(earlier, engine_is_here=False)
+
+
+def test_another_boot_is_no_earlier_one_where_the_root_was_on_another_machine() -> None:
+    elsewhere_now = labels_of(elsewhere(ended_root()), boot="another boot", machine="")
+    assert not left_over(elsewhere_now)
+    assert left_over(elsewhere_now, now=NOW + TTL + 1)
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        ({"Names": ["/c1"]}, True),
+        ({"Names": ["/other/alias", "/c1"]}, True),
+        ({"Name": "c1"}, True),
+        ({"Names": ["/my-own-work"]}, False),
+        ({"Names": None}, False),
+        ({}, False),
+    ],
+)
+def test_labels_count_for_what_they_name_and_for_no_copy_of_it(listed: dict[str, object], *, expected: bool) -> None:
+    assert bears_its_own_labels({**listed, "Labels": labels_of(pool_location())}) is expected
+    assert not bears_its_own_labels({**listed, "Labels": {SERVER_LABEL: "id"}})
+    assert not bears_its_own_labels({**listed, "Labels": None})
 
 
 @pytest.mark.parametrize("unknown", ["theirs", "ours"])

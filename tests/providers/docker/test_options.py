@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pathlib import Path
+import math
 from typing import Any
 
 import pytest
@@ -9,14 +9,12 @@ from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym.providers.base import ServerRequest
 from openenv_gym.providers.docker.options import (
     DockerOptions,
+    is_known_not_to_be_root,
     is_root,
-    refuse_engine_sockets,
     size_in_bytes,
     volume_place,
 )
 from openenv_gym.providers.options import read_options
-
-HERE = "unix:///var/run/docker.sock"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +44,28 @@ HERE = "unix:///var/run/docker.sock"
         ({"volumes": {"/data": "/levels/../etc"}}, "below its root"),
         ({"volumes": {"/data": "/cache"}, "tmpfs": {"/cache": ""}}, "the same folder"),
         ({"tmpfs": {"cache": ""}}, "'cache'"),
+        *(({"cpus": cpus}, "cpus must be from 0.01") for cpus in (math.nan, math.inf, 1e-12, 0.009)),
+        *(({name: value}, name) for name in ("ttl", "start_timeout") for value in (math.nan, math.inf)),
+        ({"start_timeout": 1e300}, "start_timeout"),
+        ({"pids": 1 << 70}, "pids"),
+        ({"gpus": 10**30}, "gpus"),
+        ({"memory": "99999999999g"}, "memory"),
+        ({"memory": "9" * 5000}, "memory"),
+        ({"shm_size": "99999999999g"}, "shm_size"),
+        ({"container_name": "a"}, "2 or more letters"),
+        ({"labels": {"": "x"}}, "labels"),
+        *(({"user": user}, "hardening='compat'") for user in ("00", "+0", "-0", "0_0", ":0", ":1000", "", " 0 ")),
+        ({"tmpfs": {"/x": "exec,suid,dev"}}, "'exec' needs hardening='compat'"),
+        ({"tmpfs": {"/x": "size=1m, DEV"}}, "needs hardening='compat'"),
+        *(({"tmpfs": {folder: ""}}, folder) for folder in ("/sys", "/proc/x", "/dev", "/tmp/", "//tmp", "/a/./b")),
+        ({"volumes": {"/data": "/proc"}}, "the kernel's own"),
+        *(
+            ({"bind_address": address}, "bind_address must be an IP address")
+            for address in ("localhost", "foo", "1.2.3", "0.0.0.0 ", "", "10.0.0.2:80")
+        ),
+        ({"egress": False, "bind_address": "10.0.0.2"}, "leave bind_address= out"),
+        ({"egress": False, "host_port": 9000}, "leave host_port= out"),
+        ({"network": ""}, "network must not be empty"),
         ({"network": "host"}, "egress=False"),
         ({"network": "none"}, "egress=False"),
         ({"network": "container:other"}, "egress=False"),
@@ -76,6 +96,17 @@ def test_values_that_can_be_are_taken() -> None:
 
 def test_root_is_welcome_where_nothing_is_hardened() -> None:
     assert DockerOptions(user="root", hardening="compat").user == "root"
+    assert DockerOptions(tmpfs={"/x": "exec"}, hardening="compat").tmpfs == {"/x": "exec"}
+
+
+@pytest.mark.parametrize("network", ["hostile-net", "none-of-yours", "containers"])
+def test_a_network_may_be_called_nearly_like_those_that_are_shared(network: str) -> None:
+    assert DockerOptions(network=network).network == network
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "10.0.0.2", "::", "::1", "fd00::2"])
+def test_a_server_is_published_at_an_address(address: str) -> None:
+    assert DockerOptions(bind_address=address).bind_address == address
 
 
 @pytest.mark.parametrize(
@@ -93,27 +124,25 @@ def test_a_volume_is_read_only_unless_it_says_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("user", "expected"), [("root", True), ("0", True), ("0:5", True), ("app", False), ("1000", False)]
+    ("user", "expected"),
+    [
+        ("root", True),
+        ("0", True),
+        ("0:5", True),
+        ("00", True),
+        (":5", True),
+        ("", True),
+        ("app", False),
+        ("1000", False),
+    ],
 )
 def test_root_is_known_by_name_and_number(user: str, *, expected: bool) -> None:
     assert is_root(user) is expected
 
 
 @pytest.mark.parametrize(
-    "folder", ["/var/run/docker.sock", "/run/docker.sock", "/var/run", "/run", "/run/containerd", "/", "/var/../run"]
+    ("user", "expected"),
+    [("1000", True), ("1000:0", True), ("app", False), ("", False), (":1000", False), ("00", False), ("-1", False)],
 )
-def test_the_engines_socket_is_given_to_no_container(folder: str) -> None:
-    with pytest.raises(ConfigurationError, match="socket"):
-        refuse_engine_sockets([folder], HERE)
-
-
-def test_nor_is_a_socket_elsewhere_also_not_through_a_link(tmp_path: Path) -> None:
-    (tmp_path / "engine").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "engine")
-    for folder in ("engine", "link"):
-        with pytest.raises(ConfigurationError, match=folder):
-            refuse_engine_sockets([str(tmp_path / folder)], f"unix://{tmp_path}/engine/docker.sock")
-
-
-def test_other_folders_are_no_danger(tmp_path: Path) -> None:
-    refuse_engine_sockets(["/var/lib/levels", str(tmp_path)], HERE)
+def test_only_a_number_is_known_not_to_be_root(user: str, *, expected: bool) -> None:
+    assert is_known_not_to_be_root(user) is expected

@@ -99,3 +99,32 @@ def test_whatever_else_is_asked_for_makes_another_server(monkeypatch: pytest.Mon
 
 def test_options_in_another_order_are_the_same() -> None:
     assert key(request(labels={"a": "1", "b": "2"}, pids=9)) == key(request(pids=9, labels={"b": "2", "a": "1"}))
+
+
+@pytest.mark.parametrize("address", ["10.1.2.3", "0.0.0.0", "::"])
+def test_no_server_without_a_token_is_published_to_others(address: str) -> None:
+    asked = ServerRequest(
+        provider="docker",
+        image="echo:1",
+        options=(("bind_address", address),),
+        settings=(("OPENENV_GYM_TOKEN", ""),),
+    )
+    with pytest.raises(ConfigurationError, match="without a token"):
+        DockerProvider().check(asked)
+
+
+def test_a_server_without_a_token_on_loopback_is_nobody_elses_business() -> None:
+    for options in ((), (("bind_address", "127.0.0.2"),)):
+        asked = ServerRequest(provider="docker", image="echo:1", options=options, settings=(("OPENENV_GYM_TOKEN", ""),))
+        DockerProvider().check(asked)
+
+
+def test_an_image_by_a_name_that_is_none_is_refused_before_an_engine_is_asked() -> None:
+    with pytest.raises(ConfigurationError, match="no image's name"):
+        DockerProvider().check(request(image="../containers/json"))
+
+
+def test_of_what_only_one_can_have_there_is_one() -> None:
+    assert DockerProvider().only_one(request()) is None
+    assert DockerProvider().only_one(request(container_name="mine")) == "container_name"
+    assert DockerProvider().only_one(request(host_port=9000)) == "host_port"

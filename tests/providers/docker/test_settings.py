@@ -61,9 +61,13 @@ def test_more_folders_in_memory_are_given_beside_tmp() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_image", "expected"), [("", "65534:65534"), ("root", "65534:65534"), ("0:0", "65534:65534"), ("app", None)]
+    ("of_image", "expected"),
+    [
+        *((user, "65534:65534") for user in ("", "root", "0:0", "00", ":0", ":1000", "+0", "app")),
+        *((user, None) for user in ("1000", "1000:1000")),
+    ],
 )
-def test_nobody_runs_an_image_that_would_be_root(of_image: str, expected: str | None) -> None:
+def test_nobody_runs_an_image_that_might_be_root(of_image: str, expected: str | None) -> None:
     assert user_of(DockerOptions(), image(user=of_image)) == expected
 
 

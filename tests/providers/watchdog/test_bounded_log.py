@@ -35,6 +35,19 @@ def test_a_piece_larger_than_the_file_loses_its_beginning(tmp_path: Path) -> Non
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 100
 
 
+def test_what_is_told_of_a_log_without_ends_of_lines_or_with_very_many_is_short(tmp_path: Path) -> None:
+    log = BoundedLog(tmp_path / "log")
+    log.write(b"x" * 400_000 + b"y\nend\n")
+    long, end = tail(log.path, 2).splitlines()
+    assert len(long) < 5_000
+    assert long.endswith("xy")
+    assert long.startswith("... (395905 characters) x")
+    assert end == "end"
+    log.write(b"a line\n" * 50_000)
+    log.close()
+    assert len(tail(log.path, 50_000)) <= 1 << 16
+
+
 def test_bytes_that_are_no_text_are_shown_all_the_same(tmp_path: Path) -> None:
     log = BoundedLog(tmp_path / "log")
     log.write(b"caf\xe9\n")

@@ -51,7 +51,8 @@ def notes(tmp_path: Path) -> Notes:
 
 
 def keep(owner: WatchdogClient, notes: Notes, manner: str = "") -> None:
-    owner.keep([sys.executable, str(PROGRAM), str(notes.path)], env={"KEEPER": manner}, deadline=Deadline(20))
+    argv = [sys.executable, str(PROGRAM), str(notes.path)]
+    owner.keep(argv, env={"KEEPER": manner}, key=manner, deadline=Deadline(20))
 
 
 def kept(notes: Notes, manner: str = "") -> WatchdogClient:
@@ -74,7 +75,7 @@ def test_a_server_is_kept_before_anything_is_made_and_followed_from_then_on(note
     assert notes.events == ["keep", "follow", "stop"]
 
 
-def test_servers_of_one_program_and_environment_share_a_process(notes: Notes) -> None:
+def test_servers_of_one_key_share_a_process(notes: Notes) -> None:
     owners = [kept(notes), kept(notes), kept(notes, "another")]
     assert len(notes.keepers) == 2
     for owner in owners:
@@ -84,7 +85,7 @@ def test_servers_of_one_program_and_environment_share_a_process(notes: Notes) ->
 def test_a_program_that_cannot_be_run_is_an_error_that_names_it() -> None:
     owner = own_server(Deadline(10))
     with pytest.raises(ProviderError, match="/nowhere/keeper"):
-        owner.keep(["/nowhere/keeper"], env={}, deadline=Deadline(10))
+        owner.keep(["/nowhere/keeper"], env={}, key="", deadline=Deadline(10))
     owner.stop()
 
 
@@ -170,3 +171,51 @@ def test_a_keeper_has_a_session_and_an_environment_of_its_own(notes: Notes, monk
     assert os.getsid(process.pid) == process.pid
     assert "HF_TOKEN" not in process.environ()
     owner.stop()
+
+
+def test_a_program_that_died_does_not_stand_in_the_way_of_another(notes: Notes) -> None:
+    first, second = own_server(Deadline(10)), own_server(Deadline(10))
+    argv = [sys.executable, str(PROGRAM), str(notes.path)]
+    with pytest.raises(ProviderError, match="no engine anywhere"):
+        first.keep(argv, env={"KEEPER": "dies"}, key="one", deadline=Deadline(20))
+    second.keep(argv, env={}, key="one", deadline=Deadline(20))
+    assert notes.events == ["keep"]
+    for owner in (first, second):
+        owner.stop()
+
+
+@pytest.mark.parametrize("how", ["stop", "shutdown"])
+def test_what_a_keeper_could_not_end_is_told_with_how_to_find_it(
+    notes: Notes, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = kept(notes, "leaves")
+    owner.kept_started()
+    owner.ready("http://127.0.0.1:1", None)
+    if how == "stop":
+        owner.stop()
+    else:
+        pool.shutdown()
+        owner.close()
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
+    assert "`look for it` lists what is left" in caplog.text
+
+
+def test_a_start_that_a_shutdown_cuts_off_says_so(notes: Notes) -> None:
+    owner = kept(notes)
+    pool.shutdown()
+    with pytest.raises(ServerStartError, match="The pool was shut down"):
+        owner.exit_code(5.0)
+    owner.close()
+
+
+def test_a_start_while_a_shutdown_still_ends_the_servers_before_says_so(notes: Notes) -> None:
+    owner = kept(notes, "is deaf")
+    watching = WatchdogClient.connect(Deadline(10))
+    watching._send("shutdown")
+    watching._await("ending", seconds=10.0)
+    with pytest.raises(ProviderError, match=r"was shut down before.*`docker info`"):
+        own_server(Deadline(0.5))
+    # The next one hears.
+    keeper().kill()
+    for client in (owner, watching):
+        client.close()

@@ -43,11 +43,12 @@ class KeptContainer:
         engine: The engine that makes it.
         server_id: The server, which names the log too.
         directory: The pool's directory.
-        on_end: Called once, with the exit code, when nothing of the server is left; from a thread of its own.
+        on_end: Called once, from a thread of its own, when nothing of the server is left or it is given up: with the
+            server, the exit code and whether it is left.
     """
 
     def __init__(
-        self, engine: PatientEngine, server_id: str, directory: Path, on_end: Callable[[str, int], None]
+        self, engine: PatientEngine, server_id: str, directory: Path, on_end: Callable[[str, int, bool], None]
     ) -> None:
         self._engine = engine
         self._server_id = server_id
@@ -57,6 +58,7 @@ class KeptContainer:
         self._report = threading.Lock()
         self._has_ended = threading.Event()
         self._was_seen = False
+        self._is_left = False
         self._is_followed = False
         self._is_killed = False
         self._threads: list[threading.Thread] = []
@@ -131,21 +133,23 @@ class KeptContainer:
         self._ended(KILLED_EXIT_CODE)
 
     def _is_gone(self) -> bool:
-        with contextlib.suppress(EngineAway):
+        try:
             self._was_seen |= self._engine.remove_containers(self._labels, END_PATIENCE_SECONDS)
-        return self._was_seen
+            self._is_left = False
+        except EngineAway:
+            # A later keeper finds it by its labels.
+            self._is_left = True
+        return self._was_seen and not self._is_left
 
     def _remove(self, exit_code: int) -> None:
-        with contextlib.suppress(EngineAway):
-            # Else a later keeper finds it by its labels.
-            self._was_seen |= self._engine.remove_containers(self._labels, END_PATIENCE_SECONDS)
+        self._is_gone()
         self._ended(exit_code)
 
     def _ended(self, exit_code: int) -> None:
         self._has_ended.set()
         if self._report.acquire(blocking=False):
             # Never released: it ends once.
-            self._on_end(self._server_id, exit_code)
+            self._on_end(self._server_id, exit_code, self._is_left)
 
     def _find(self, patience: float) -> str:
         listed = self._engine.containers(self._labels, patience)

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from openenv_gym.providers.docker.engine import is_on_this_machine
 from openenv_gym.providers.docker.keeper.kept_container import (
     END_PATIENCE_SECONDS,
     IN_FLIGHT_SECONDS,
@@ -37,9 +38,10 @@ class Keeper:
     """
 
     def __init__(self, address: str, directory: Path, watchdog: socket.socket) -> None:
-        self._is_local = address.startswith("unix:")
+        self._address = address
         self._engine = PatientEngine(address)
         self._directory = directory
+        self._found_by = f"docker ps --all --filter label={POOL_LABEL}={directory.name}"
         self._watchdog = watchdog
         self._kept: dict[str, KeptContainer] = {}
         self._all: list[KeptContainer] = []
@@ -61,7 +63,7 @@ class Keeper:
         kept = self._kept_named(message["server_id"])
         match message["event"]:
             case "keep":
-                self._tell("kept", server_id=message["server_id"])
+                self._tell("kept", server_id=message["server_id"], found_by=self._found_by)
             case "follow":
                 kept.follow()
             case "stop":
@@ -77,12 +79,12 @@ class Keeper:
                 self._all = [*(each for each in self._all if each.is_busy), kept]
             return kept
 
-    def _ended(self, server_id: str, exit_code: int) -> None:
+    def _ended(self, server_id: str, exit_code: int, is_left: bool) -> None:
         with self._lock:
             self._kept.pop(server_id, None)
             if not self._kept:
                 self._remove_networks()
-        self._tell("exited", server_id=server_id, exit_code=exit_code)
+        self._tell("exited", server_id=server_id, exit_code=exit_code, is_left=is_left)
 
     def _remove_networks(self) -> None:
         with contextlib.suppress(EngineAway):
@@ -106,7 +108,7 @@ class Keeper:
 
     def _reap(self) -> None:
         """Removes what dead pools have left, and says what an earlier keeper of this pool has."""
-        here = self._engine_is_here()
+        here = is_on_this_machine(self._address, self._engine.ask(lambda api: dict(api.info()), FOR_EVER))
         containers = self._engine.containers([SERVER_LABEL], FOR_EVER)
         own = {each["Labels"][SERVER_LABEL] for each in containers if self._is_own(each)}
         with self._lock:
@@ -119,11 +121,6 @@ class Keeper:
         for network in self._engine.networks([SERVER_LABEL], FOR_EVER):
             if self._is_left_over(network, engine_is_here=here):
                 self._engine.remove_network(network["Id"])
-
-    def _engine_is_here(self) -> bool:
-        # A socket may be forwarded from another machine, or lead into a virtual one.
-        name = self._engine.ask(lambda api: api.info()["Name"], FOR_EVER)
-        return self._is_local and name == socket.gethostname()
 
     def _is_own(self, listed: dict[str, Any]) -> bool:
         return bool((listed["Labels"] or {}).get(POOL_LABEL) == self._directory.name)

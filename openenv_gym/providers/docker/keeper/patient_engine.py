@@ -15,6 +15,7 @@ from openenv_gym_protocol.errors import OpenEnvGymError
 from urllib3.exceptions import HTTPError
 
 from openenv_gym.providers.docker.engine import open_engine
+from openenv_gym.providers.docker.labels import bears_its_own_labels
 
 FOR_EVER = math.inf
 
@@ -32,7 +33,7 @@ class _StillThere(DockerException):
 
 
 class PatientEngine:
-    """An engine and what it holds of ours.
+    """An engine and what it holds of ours; what only has labels of ours by a copy is none of it.
 
     Args:
         address: Where it listens, as ``DOCKER_HOST`` has it.
@@ -69,11 +70,12 @@ class PatientEngine:
 
     def containers(self, labels: list[str], patience: float) -> list[dict[str, Any]]:
         """What it lists of the containers with all of the labels, ended ones included; each label may have a value."""
-        return self.ask(lambda api: list(api.containers(all=True, filters={"label": labels})), patience)
+        return self.ask(lambda api: _containers(api, labels), patience)
 
     def networks(self, labels: list[str], patience: float) -> list[dict[str, Any]]:
         """What it lists of the networks with all of the labels."""
-        return self.ask(lambda api: list(api.networks(filters={"label": labels})), patience)
+        listed = self.ask(lambda api: list(api.networks(filters={"label": labels})), patience)
+        return list(filter(bears_its_own_labels, listed))
 
     def remove_containers(self, labels: list[str], patience: float) -> bool:
         """Ends and removes the containers with all of the labels, with the volumes that nobody named.
@@ -88,7 +90,7 @@ class PatientEngine:
 
         def remove(api: APIClient) -> None:
             nonlocal found
-            listed = api.containers(all=True, filters={"label": labels})
+            listed = _containers(api, labels)
             for container in listed:
                 found = True
                 with contextlib.suppress(NotFound):
@@ -121,3 +123,7 @@ class PatientEngine:
             if self._api is None:
                 self._api = self._opened.enter_context(open_engine(self._address, _CALL_SECONDS)).api
             return self._api
+
+
+def _containers(api: APIClient, labels: list[str]) -> list[dict[str, Any]]:
+    return list(filter(bears_its_own_labels, api.containers(all=True, filters={"label": labels})))
