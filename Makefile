@@ -14,7 +14,7 @@ help:
 	@echo "make test-gymnasium-versions  all that Gymnasium asks for, beside Gymnasium 1.1 and 1.2"
 	@echo "make test-images       every other environment built into an image and driven in a container (root, dockerd)"
 	@echo "make test-trainers     PPO by Stable-Baselines3 and in one file, on remote environments (minutes; PyTorch)"
-	@echo "make test-soak         a million hostile inputs for the vector wire's decoder"
+	@echo "make test-soak         a million hostile inputs for the vector wire's decoder, 50,000 episodes over a network that breaks"
 	@echo "make bench             every target of docs/performance.md, side by side with openenv and others (a quarter of an hour)"
 	@echo "make clean             remove the virtual environments and caches made here"
 
@@ -55,6 +55,7 @@ test-interop-old: $(VENV)/.dev
 
 test-soak: $(VENV)/.dev
 	OPENENV_GYM_FUZZ_INPUTS=1000000 $(BIN)/python -m pytest tests/protocol/vector/test_codec_fuzz.py --timeout 3600
+	OPENENV_GYM_BROKEN_EPISODES=50000 $(BIN)/python -m pytest tests/bridge/lanes/test_resuming.py -k every_step --timeout 3600
 
 test-gymnasium-versions: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=gymnasium_versions,whole_letter $(BIN)/python -m pytest tests/test_gymnasium_versions.py \
