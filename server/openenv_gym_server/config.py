@@ -14,6 +14,9 @@ from openenv_gym_protocol.json_codec import MAX_FRAME_BYTES
 DEFAULT_SESSIONS = 1024
 """Sessions of a server whose environment supports concurrent ones and that is told nothing else."""
 
+LONGEST_LINGER = 86400.0
+"""Seconds beyond which no linger is set: nobody comes back after so long."""
+
 
 class ServerMode(StrEnum):
     """What clients may do: in production an agent reaches the tools and not the trainer's controls."""
@@ -53,8 +56,19 @@ class ServerConfig:
     max_frame_bytes: int = MAX_FRAME_BYTES
     max_lanes: int = 4096
     """Lanes that one connection of the vector wire may have."""
+    linger: float = 30.0
+    """How long lanes wait for their client to come back after its connection broke; 0: not at all."""
     debug: bool = False
     log_format: Literal["text", "json"] = "text"
+    allowed_hosts: tuple[str, ...] = ()
+    """What requests may name as ``Host``; none: see ``pages``."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web pages' origins besides the server's own."""
+    is_public: bool = False
+    """The server runs in a Space: everybody reaches it by its public name."""
+    max_sessions_per_peer: int | None = None
+    request_timeout: float = 30.0
+    """How long a client may take to send a request, besides the time that a large one needs."""
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None, *, mode: str | None = None) -> ServerConfig:
@@ -81,8 +95,14 @@ class ServerConfig:
             session_ttl=read.seconds("OPENENV_GYM_SESSION_TTL", cls.session_ttl),
             max_frame_bytes=read.count("OPENENV_GYM_MAX_FRAME_BYTES") or cls.max_frame_bytes,
             max_lanes=read.count("OPENENV_GYM_MAX_LANES") or cls.max_lanes,
+            linger=min(read.seconds("OPENENV_GYM_LINGER", cls.linger), LONGEST_LINGER),
             debug=read.flag("OPENENV_GYM_DEBUG"),
             log_format=read.log_format("OPENENV_GYM_LOG_FORMAT"),
+            allowed_hosts=read.texts("OPENENV_GYM_ALLOWED_HOSTS"),
+            allowed_origins=read.texts("OPENENV_GYM_ALLOWED_ORIGINS"),
+            is_public=bool(read.text("SPACE_ID", "")),
+            max_sessions_per_peer=read.count("OPENENV_GYM_MAX_SESSIONS_PER_PEER"),
+            request_timeout=read.seconds("OPENENV_GYM_REQUEST_TIMEOUT", cls.request_timeout),
         )
 
     def limit(self, operation: str) -> float | None:
@@ -104,6 +124,9 @@ class _Reader:
 
     def text(self, name: str, default: str) -> str:
         return self._environ.get(name, "").strip() or default
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        return tuple(text.strip() for text in self.text(name, "").split(",") if text.strip())
 
     def seconds(self, name: str, default: float) -> float:
         text = self.text(name, str(default))

@@ -7,8 +7,11 @@ import logging
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from openenv_gym_server.callers import CALLER
+
 _ROOT = "openenv_gym_server"
 _EXTRAS = ("session_id", "error_id", "operation")
+_SERVERS_OWN = ("uvicorn", "uvicorn.access")
 
 
 class JsonFormatter(logging.Formatter):
@@ -23,6 +26,9 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
         }
         entry |= {name: value for name in _EXTRAS if (value := getattr(record, name, None)) is not None}
+        # A record is written where it is made, so that this is the request of which it tells.
+        if (caller := CALLER.get()) is not None:
+            entry |= {"request_id": caller.request_id, "peer": caller.peer}
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry)
@@ -30,6 +36,10 @@ class JsonFormatter(logging.Formatter):
 
 def configure(log_format: Literal["text", "json"]) -> None:
     """Lets the server's log be seen, unless the process has arranged for logs itself."""
+    if log_format == "json":
+        for name in _SERVERS_OWN:
+            for theirs in logging.getLogger(name).handlers:
+                theirs.setFormatter(JsonFormatter())
     logger = logging.getLogger(_ROOT)
     if logger.handlers or (logging.getLogger().handlers and log_format == "text"):
         return

@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import ipaddress
+import os
+import socket
+import ssl
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvicorn
 from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym_server.config import ServerConfig, export_settings
+from openenv_gym_server.pages import is_loopback
+from openenv_gym_server.patience import patient_protocol
 
 DEFAULT_APPLICATION = "server.app:app"
 """Where the app of an environment project is, unless its manifest says otherwise."""
+
+_END_SECONDS = 20
+"""How long the end waits for requests under way. Sockets are closed in less; who stops containers kills after 30."""
+
+
+class Tls(NamedTuple):
+    """Files in PEM format, for https and wss.
+
+    Attributes:
+        certificate: The server's certificate, with those between it and the authority.
+        key: Its private key, where it is not in the same file.
+        client_authority: Whose clients are let in, by certificates of their own; None asks for none.
+    """
+
+    certificate: str | Path
+    key: str | Path | None = None
+    client_authority: str | Path | None = None
 
 
 def serve(
@@ -26,6 +47,7 @@ def serve(
     fd: int | None = None,
     insecure: bool = False,
     debug: bool = False,
+    tls: Tls | None = None,
 ) -> None:
     """Serves an app until the process is told to end.
 
@@ -36,9 +58,10 @@ def serve(
         fd: An open listening socket to use instead.
         insecure: Allow an address that others can reach without a token.
         debug: No deadlines, so that breakpoints work, and tracebacks are sent to clients.
+        tls: Serves https and wss instead of http and ws.
 
     Raises:
-        ConfigurationError: The address can be reached by others, and no token is set.
+        ConfigurationError: The address can be reached by others, and no token is set; or a file of ``tls`` is missing.
     """
     if debug:
         export_settings({"OPENENV_GYM_DEBUG": "1"})
@@ -50,6 +73,8 @@ def serve(
             f"{host} can be reached by others and no token is set: everybody could drive the environment. "
             "Set OPENENV_GYM_TOKEN, listen on 127.0.0.1, or insist with insecure=True (--insecure)."
         )
+    if fd is not None:
+        _send_at_once(fd)
     uvicorn.run(
         app,
         host=host,
@@ -58,17 +83,27 @@ def serve(
         ws_max_size=config.max_frame_bytes,
         # Compression costs more than loopback and local networks gain, and lets a small frame become a huge one.
         ws_per_message_deflate=False,
+        http=patient_protocol(config.request_timeout),
+        timeout_graceful_shutdown=_END_SECONDS,
+        **({} if tls is None else _tls_options(tls)),
     )
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _tls_options(tls: Tls) -> dict[str, Any]:
+    for path in tls:
+        if path is not None and not Path(path).is_file():
+            raise ConfigurationError(f"There is no file {path}.")
+    options = {"ssl_certfile": str(tls.certificate), "ssl_keyfile": None if tls.key is None else str(tls.key)}
+    if tls.client_authority is None:
+        return options
+    return options | {"ssl_ca_certs": str(tls.client_authority), "ssl_cert_reqs": ssl.CERT_REQUIRED}
+
+
+def _send_at_once(fd: int) -> None:
+    """Has connections of an open socket send small answers without delay, for which a server would have to make it."""
+    with socket.socket(fileno=os.dup(fd)) as listener:
+        if listener.family in (socket.AF_INET, socket.AF_INET6):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it
 
 
 def check_application(app: str, folder: Path) -> None:
@@ -89,14 +124,14 @@ def check_application(app: str, folder: Path) -> None:
     except ModuleNotFoundError:
         found = None  # a package above it is missing
     here = folder.joinpath(*module.split("."))
-    if found is None:
+    is_default = module == DEFAULT_APPLICATION.partition(":")[0]
+    if found is None or (is_default and not here.with_suffix(".py").is_file()):
+        # A checkout that is installed as editable has the server folder of a bundled project on Python's path.
         raise ConfigurationError(
             f"There is no module {module} here: {here.with_suffix('.py')} does not exist. "
             "Run this in an environment project's folder, or say where the app is."
         )
-    if module == DEFAULT_APPLICATION.partition(":")[0] and Path(found.origin or "").resolve() != (
-        here.with_suffix(".py").resolve()
-    ):
+    if is_default and Path(found.origin or "").resolve() != (here.with_suffix(".py").resolve()):
         raise ConfigurationError(
             f"{module} is {found.origin}, and not this folder's. Run this in an environment project's folder; "
             "if it is one, give its server folder an __init__.py."
@@ -119,7 +154,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--fd", type=int, default=None, help="an open listening socket to use instead")
     parser.add_argument("--insecure", action="store_true", help="allow a public address without a token")
     parser.add_argument("--debug", action="store_true", help="no deadlines; tracebacks are sent to clients")
+    parser.add_argument("--tls-certificate", metavar="FILE", help="serve https and wss with this certificate")
+    parser.add_argument("--tls-key", metavar="FILE", help="its private key, where that is in a file of its own")
+    parser.add_argument("--tls-client-authority", metavar="FILE", help="admit only clients with its certificates")
     options = parser.parse_args(arguments)
+    if options.tls_certificate is None and (options.tls_key or options.tls_client_authority):
+        parser.error("--tls-key and --tls-client-authority need --tls-certificate")
+    tls = Tls(options.tls_certificate, options.tls_key, options.tls_client_authority)
     try:
         check_application(options.app, Path.cwd())
         serve(
@@ -129,6 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             fd=options.fd,
             insecure=options.insecure,
             debug=options.debug,
+            tls=None if options.tls_certificate is None else tls,
         )
     except ConfigurationError as error:
         parser.error(error.message)

@@ -43,6 +43,11 @@ def test_every_variable_is_read() -> None:
             "OPENENV_GYM_MAX_LANES": "7",
             "OPENENV_GYM_DEBUG": "1",
             "OPENENV_GYM_LOG_FORMAT": "json",
+            "OPENENV_GYM_ALLOWED_HOSTS": "env.example.org, *.lab.example.org,",
+            "OPENENV_GYM_ALLOWED_ORIGINS": "https://app.example.org",
+            "OPENENV_GYM_MAX_SESSIONS_PER_PEER": "8",
+            "OPENENV_GYM_REQUEST_TIMEOUT": "9",
+            "SPACE_ID": "owner/name",
         }
     )
     assert config == ServerConfig(
@@ -59,6 +64,11 @@ def test_every_variable_is_read() -> None:
         max_frame_bytes=1000,
         max_lanes=7,
         debug=True,
+        allowed_hosts=("env.example.org", "*.lab.example.org"),
+        allowed_origins=("https://app.example.org",),
+        is_public=True,
+        max_sessions_per_peer=8,
+        request_timeout=9,
         log_format="json",
     )
 

@@ -61,3 +61,10 @@ def test_without_it_the_socket_is_refused_before_it_opens(server: RunningServer,
 
 def test_the_token_is_in_no_log(server: RunningServer) -> None:
     assert TOKEN not in server.log()
+
+
+@pytest.mark.parametrize("path", ["/health", "/schema", "/no"])
+def test_every_answer_has_the_id_of_its_request(server: RunningServer, path: str) -> None:
+    with http_client(server) as client:
+        assert client.get(path, headers={"X-Request-ID": "rollout-7"}).headers["x-request-id"] == "rollout-7"
+        assert client.get(path).headers["x-request-id"] != client.get(path).headers["x-request-id"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from openenv_gym_protocol.errors import CapacityReached
+from openenv_gym_server.callers import CALLER, Caller
 from openenv_gym_server.capacity import Capacity
 from openenv_gym_server.counters import Counters
 from openenv_gym_server.slots import Slots
@@ -22,7 +23,7 @@ def run(play: Callable[[Slots, Capacity, Counters], Coroutine[Any, Any, None]], 
     asyncio.run(played())
 
 
-async def waiting(slots: Slots, capacity: Capacity, patience: float, count: int) -> asyncio.Task[None]:
+async def waiting(slots: Slots, capacity: Capacity, patience: float, count: int) -> asyncio.Task[str | None]:
     task = asyncio.create_task(slots.take(capacity, patience, count))
     before = capacity.waiting
     while capacity.waiting == before:
@@ -86,5 +87,35 @@ def test_who_is_cancelled_with_slots_in_hand_gives_them_back() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert capacity.taken == 2
+
+    run(play)
+
+
+def test_one_peer_has_its_share_of_each_capacity_and_others_have_theirs() -> None:
+    async def play(slots: Slots, capacity: Capacity, counters: Counters) -> None:
+        slots = Slots(counters, time.monotonic, per_peer=2)
+        CALLER.set(Caller("1", "10.0.0.1"))
+        assert await slots.take(capacity, 0, 2) == "10.0.0.1"
+        with pytest.raises(CapacityReached, match="one peer"):
+            await slots.take(capacity, PATIENCE)
+        await slots.take(Capacity(4), 0, 2)
+        CALLER.set(Caller("2", "10.0.0.2"))
+        assert await slots.take(capacity, 0) == "10.0.0.2"
+        slots.give_back(capacity, 1, "10.0.0.1")
+        CALLER.set(Caller("3", "10.0.0.1"))
+        await slots.take(capacity, 0)
+        assert counters.sessions_refused == 1
+
+    run(play)
+
+
+def test_a_share_that_was_waited_for_in_vain_is_free_again() -> None:
+    async def play(slots: Slots, capacity: Capacity, counters: Counters) -> None:
+        slots = Slots(counters, time.monotonic, per_peer=4)
+        await slots.take(capacity, 0, 4)
+        CALLER.set(Caller("1", "10.0.0.1"))
+        for _ in range(3):
+            with pytest.raises(CapacityReached, match="at capacity"):
+                await slots.take(capacity, 0, 4)
 
     run(play)
