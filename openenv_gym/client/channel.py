@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Callable
 
 from openenv_gym_protocol import codec, errors
 from openenv_gym_protocol.client_session import ClientSession, SessionState
 from openenv_gym_protocol.messages import CloseRequest, Reply, Request, ResetRequest
 
 from openenv_gym.client.inbox import Inbox
+from openenv_gym.client.turn import Turn
 from openenv_gym.transports.base import Connection, ConnectionOptions, Connector
 
 
@@ -86,13 +88,19 @@ class Channel:
         self._session = ClientSession()
         self._inbox = Inbox()
         self.held = Held()
-        self._lock = asyncio.Lock()
+        self._turn = Turn()
 
     @property
     def state(self) -> SessionState:
         """Where the session stands."""
         held = self._session.state in (SessionState.READY, SessionState.WAITING)
         return SessionState.LOST if held and self.held.is_inherited else self._session.state
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a request can be sent at once, with nothing to be heard or waited for before."""
+        is_ready = self._session.state is SessionState.READY and not self.held.is_inherited
+        return is_ready and not self._turn.is_taken and self._inbox.ended is None and not self._inbox.frames
 
     async def connect(self) -> None:
         """Opens the connection, if the session has none yet.
@@ -102,7 +110,7 @@ class Channel:
             OpenEnvGymError: The connection cannot be opened.
         """
         self._leave_parent()
-        async with self._lock:
+        async with self._turn:
             self._hear()
             if self._session.state is SessionState.CLOSED:
                 raise errors.ClientClosed("This client is closed; connect() needs a new one.")
@@ -126,7 +134,7 @@ class Channel:
             OpenEnvGymError: What the server answered, or why the connection broke.
         """
         self._leave_parent()
-        async with self._lock:
+        async with self._turn:
             said = self._hear()
             if said is not None and not isinstance(request, ResetRequest):
                 raise said
@@ -134,6 +142,36 @@ class Channel:
             if self._session.needs_connection:
                 await self._open()
             return await self._exchange(request, timeout)
+
+    def begin(self, request: Request, timeout: float | None, settle: Callable[[Reply | Exception], object]) -> bool:
+        """Does what ``call`` does without a coroutine, where nothing has to be waited for but the reply.
+
+        Args:
+            request: What is asked.
+            timeout: As for ``call``.
+            settle: Takes the reply, or what ``call`` would raise.
+
+        Returns:
+            Whether it does. Otherwise nothing has happened.
+        """
+        if not self.is_quiet or not self._turn.take():
+            return False
+        try:
+            frame = self._session.request(request)
+        except Exception as error:
+            self._turn.give_back()
+            settle(error)
+            return True
+        self._write(frame)
+        self._inbox.call_when_there(lambda: self._finish(request, timeout, settle), timeout)
+        return True
+
+    def interrupt(self, call: str) -> None:
+        """Gives the session up because nobody waits any more for what was begun."""
+        self._inbox.call_nobody()
+        self._session.abandon(_interrupted(call))
+        self.held.abort()
+        self._turn.give_back()
 
     async def close(self) -> None:
         """Ends the session: a call under way fails, the server is told, the connection is closed."""
@@ -169,9 +207,37 @@ class Channel:
         self._session.connected()
 
     async def _exchange(self, request: Request, timeout: float | None) -> Reply:
-        frame = self._session.request(request)
+        self._write(self._session.request(request))
+        inbox = self._inbox
         try:
-            return self._session.receive(await self._answer(frame, request, timeout))
+            await inbox.arrival(timeout)
+        except BaseException:
+            # A cancelled call leaves its reply on the way.
+            self._session.abandon(_interrupted(request.type))
+            self.held.abort()
+            raise
+        return self._reply(inbox, request, timeout)
+
+    def _finish(self, request: Request, timeout: float | None, settle: Callable[[Reply | Exception], object]) -> None:
+        outcome: Reply | Exception
+        try:
+            outcome = self._reply(self._inbox, request, timeout)
+        except Exception as error:
+            outcome = error
+        self._turn.give_back()
+        settle(outcome)
+
+    def _write(self, frame: str) -> None:
+        connection = self.held.connection
+        assert connection is not None
+        # A server that refuses may have closed already: its reason is then to be read, though nothing can be sent.
+        with contextlib.suppress(errors.ConnectionLost):
+            connection.send(frame)
+
+    def _reply(self, inbox: Inbox, request: Request, timeout: float | None) -> Reply:
+        """Reads what came, or raises why nothing did."""
+        try:
+            return self._session.receive(self._frame(inbox, request, timeout))
         finally:
             if self._session.state is SessionState.WAITING:
                 # A frame so odd that reading it failed: what it answered is unknown, and the next call must not wait.
@@ -179,15 +245,9 @@ class Channel:
             if self._session.state is SessionState.LOST:
                 self.held.abort()
 
-    async def _answer(self, frame: str, request: Request, timeout: float | None) -> str | bytes:
-        connection = self.held.connection
-        assert connection is not None
-        inbox = self._inbox
-        # A server that refuses may have closed already: its reason is then to be read, though nothing can be sent.
-        with contextlib.suppress(errors.ConnectionLost):
-            connection.send(frame)
+    def _frame(self, inbox: Inbox, request: Request, timeout: float | None) -> str | bytes:
         try:
-            return await inbox.next(timeout)
+            return inbox.take()
         except TimeoutError:
             late = errors.ReplyTimeout(
                 f"No reply to {request.type}() within {timeout:g} s. The session is given up, so that a "
@@ -197,10 +257,6 @@ class Channel:
             raise late from None
         except errors.OpenEnvGymError as ended:
             raise self._session.lost(ended) from ended.__cause__
-        except BaseException:
-            # A cancelled call leaves its reply on the way.
-            self._session.abandon(errors.SessionLost(f"{request.type}() was interrupted while it waited"))
-            raise
 
     def _hear(self) -> errors.OpenEnvGymError | None:
         """Takes in what came while no request was open, and returns what the server said with it."""
@@ -235,6 +291,10 @@ class Channel:
             return
         self.held.leave_parent()
         self._inbox = Inbox()
-        self._lock = asyncio.Lock()
+        self._turn = Turn()
         if self._session.state in (SessionState.READY, SessionState.WAITING):
             self._session.abandon(errors.SessionLost("this process was forked, and the session stayed with its parent"))
+
+
+def _interrupted(call: str) -> errors.SessionLost:
+    return errors.SessionLost(f"{call}() was interrupted while it waited")

@@ -26,6 +26,7 @@ from openenv_gym_protocol.messages import (
 )
 
 from openenv_gym.client.channel import Channel
+from openenv_gym.client.exchange import Exchange
 from openenv_gym.client.models import ClientModels
 from openenv_gym.client.results import StepResult
 from openenv_gym.client.settings import ClientSettings, Mode, check_base_url, connection_options, merge_timeouts
@@ -234,9 +235,8 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
             SessionLost: There is no session any more; call ``reset()``.
             ConnectionLost: The server died or the network failed during this step. The session is lost.
         """
-        payload = self._step_payload(action)
-        timeout = self._settings.timeouts.step if timeout_s is None else timeout_s
-        return self._parse_result(_payload(await self._ask(StepRequest(data=payload), timeout)))
+        request, timeout = self._step_request(action, timeout_s)
+        return self._step_result(await self._ask(request, timeout))
 
     async def state(self) -> StateT:
         """Asks for the environment's state.
@@ -352,9 +352,17 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
         # Trainers do not close. What is held knows nothing of this client, so that it does not keep it alive.
         weakref.finalize(self, self._channel.held.release).atexit = False
 
+    def _step_request(self, action: ActT, timeout_s: float | None) -> tuple[Request, float | None]:
+        timeout = self._settings.timeouts.step if timeout_s is None else timeout_s
+        return StepRequest(data=self._step_payload(action)), timeout
+
+    def _step_result(self, reply: Reply) -> StepResult[ObsT]:
+        return self._parse_result(_payload(reply))
+
     async def _ask(self, request: Request, timeout: float | None) -> Reply:
         channel = self._channel
-        return await io_thread().call(channel.call(request, timeout), on_unread=channel.drop)
+        shortcut = Exchange(channel, lambda: (request, timeout), lambda reply: reply)
+        return await io_thread().call(channel.call(request, timeout), on_unread=channel.drop, shortcut=shortcut)
 
     async def _check_options(self, options: Mapping[str, Any]) -> None:
         known = await self._reset_options()

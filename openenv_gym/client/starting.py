@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from openenv_gym_protocol.errors import ConfigurationError
+from openenv_gym_protocol.errors import ConfigurationError, UnknownOption
 
 from openenv_gym.providers.base import ServerHandle, ServerRequest
 from openenv_gym.providers.deadline import Deadline
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 ClientT = TypeVar("ClientT", bound="EnvClient[Any, Any, Any]")
 _T = TypeVar("_T")
+
+_OF_OTHER_CLIENTS = {
+    "env_vars": "settings=",
+    "port": "provider={'port': ...}",
+    "host_port": "provider={'host_port': ...}",
+}
+"""Keywords by which OpenEnv's own clients have what ours has by another."""
 
 
 class StartingClient(Coroutine[Any, Any, ClientT], Generic[ClientT]):
@@ -130,6 +137,9 @@ def start_in_container(
     Raises:
         UnknownOption, ConfigurationError: Something of that cannot be right.
     """
+    for name, instead in _OF_OTHER_CLIENTS.items():
+        if name in keywords:
+            raise UnknownOption(f"{name}= is {instead} here.")
     if "token" in keywords:
         raise ConfigurationError("The container gets a token of its own; leave token= out.")
     # Made and dropped: what is wrong with a keyword is said before anything is started.

@@ -11,6 +11,7 @@ from openenv_gym_protocol.bodies import Metadata, Schemas
 from openenv_gym_protocol.client_session import SessionState
 
 from openenv_gym.client.env_client import ActT, EnvClient, ObsT, StateT
+from openenv_gym.client.exchange import Exchange
 from openenv_gym.client.results import StepResult
 from openenv_gym.transports.io_thread import io_thread
 
@@ -61,7 +62,12 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
 
     def step(self, action: ActT, *, timeout_s: float | None = None) -> StepResult[ObsT]:
         """Takes a step; see ``EnvClient.step``."""
-        return self._run(self._client.step(action, timeout_s=timeout_s))
+        client = self._client
+        work = client.step(action, timeout_s=timeout_s)
+        if type(client).step is not EnvClient.step:  # a subclass does more than this would
+            return self._run(work)
+        shortcut = Exchange(client._channel, lambda: client._step_request(action, timeout_s), client._step_result)
+        return io_thread().run(work, on_unread=client._channel.drop, shortcut=shortcut)
 
     def state(self) -> StateT:
         """Asks for the environment's state; see ``EnvClient.state``."""

@@ -6,8 +6,8 @@ import ssl
 from urllib.parse import urlsplit
 
 from openenv_gym_protocol import errors
-from websockets.client import ClientProtocol
-from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI, PayloadTooBig, ProxyError
+from openenv_gym_protocol.websocket_frames import Close
+from websockets.exceptions import InvalidHandshake, InvalidProxy, InvalidStatus, InvalidURI, ProxyError
 
 from openenv_gym.transports.base import ConnectionOptions
 
@@ -38,7 +38,7 @@ def handshake_failure(error: Exception, url: str, options: ConnectionOptions) ->
             f"{where} did not accept a connection within {options.connect_timeout:g} s. Check that the server is up "
             "and the address is right, or raise the connect time-out."
         )
-    if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
+    if nobody_listens(error):
         return errors.ConnectError(
             f"{where} refused the connection: no server listens there. Start it, or correct base_url."
         )
@@ -63,6 +63,11 @@ def handshake_failure(error: Exception, url: str, options: ConnectionOptions) ->
     return errors.ConnectError(f"No connection to {where}: {error or type(error).__name__}. Check base_url.")
 
 
+def nobody_listens(error: BaseException | None) -> bool:
+    """Whether a connection failed because no process listens at its address."""
+    return isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error)
+
+
 def is_plain_http(error: ssl.SSLError) -> bool:
     """Whether a TLS handshake failed because the server answered it in plain HTTP."""
     plain = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
@@ -85,28 +90,30 @@ def first_cause(error: BaseException) -> BaseException:
     return found.with_traceback(None)
 
 
-def closing_failure(protocol: ClientProtocol, url: str, broken_by: Exception | None) -> errors.OpenEnvGymError:
+def closing_failure(
+    url: str, *, violation: Close | None, received: Close | None, sent: Close | None, broken_by: Exception | None
+) -> errors.OpenEnvGymError:
     """Why an open connection ended.
 
     Args:
-        protocol: The connection's rules, closing or closed.
         url: Its WebSocket URL.
+        violation: With what this end closed it because the server broke the rules.
+        received: With what the server closed it, if it did so first.
+        sent: With what this end closed it or answered.
         broken_by: What the operating system reported, when it broke the connection.
     """
     where = shown(url)
-    if isinstance(protocol.parser_exc, PayloadTooBig):
+    if violation is not None and violation.code == CLOSE_TOO_BIG:
         return errors.FrameTooLarge(
-            f"{where} sent a frame above this client's limit ({protocol.parser_exc}). Raise max_message_size_mb, or "
+            f"{where} sent a frame above this client's limit ({violation.reason}). Raise max_message_size_mb, or "
             "let the environment observe less."
         )
-    if protocol.parser_exc is not None and not isinstance(protocol.parser_exc, EOFError):
-        return errors.ProtocolFailure(f"{where} broke the WebSocket protocol: {protocol.parser_exc}.")
-    if protocol.close_rcvd is not None and protocol.close_rcvd_then_sent is not False:
-        return _closed_by_server(protocol.close_rcvd.code, protocol.close_rcvd.reason, where)
-    if protocol.close_sent is not None:
-        return errors.ConnectionLost(
-            f"This end closed the connection to {where}: {protocol.close_sent.reason or 'close'}."
-        )
+    if violation is not None:
+        return errors.ProtocolFailure(f"{where} broke the WebSocket protocol: {violation.reason}.")
+    if received is not None:
+        return _closed_by_server(received.code, received.reason, where)
+    if sent is not None:
+        return errors.ConnectionLost(f"This end closed the connection to {where}: {sent.reason or 'close'}.")
     cause = f" ({broken_by})" if broken_by else ""
     return errors.ConnectionLost(
         f"The connection to {where} broke without a goodbye{cause}: the server died or the network failed. "

@@ -1,10 +1,11 @@
-"""What a client asks by plain HTTP: the schemas and the metadata of an environment."""
+"""What a client asks by plain HTTP: the schemas, the metadata and the tasks of an environment."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import ssl
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import httpx
@@ -50,9 +51,39 @@ async def fetch_metadata(base_url: str, options: ConnectionOptions) -> Metadata:
     return await _fetch(base_url, "/metadata", options, Metadata)
 
 
+async def ask_route(
+    base_url: str, path: str, options: ConnectionOptions, body: Mapping[str, Any] | None = None
+) -> tuple[int, Any]:
+    """Asks a route of a server, and leaves what its status means to the caller.
+
+    Args:
+        base_url: Where the server is.
+        path: The route.
+        options: As for ``fetch_schema``.
+        body: Sent as JSON by POST; None asks by GET.
+
+    Returns:
+        The status and the JSON of the answer; an answer with an error status may be text.
+
+    Raises:
+        OpenEnvGymError: As for ``fetch_schema``, but for error statuses other than 401 and 403.
+    """
+    url = http_url(base_url, path)
+    status, answer = await _ask(url, options, body)
+    try:
+        return status, json_codec.decode(answer)
+    except errors.InvalidJson as error:
+        if status == httpx.codes.OK:
+            raise errors.UnexpectedReply(f"{shown(url)} did not answer JSON: {error}.") from error
+        return status, answer.decode("utf-8", "replace")
+
+
 async def _fetch(base_url: str, path: str, options: ConnectionOptions, model: type[_M]) -> _M:
     url = http_url(base_url, path)
-    body = _object(await _get(url, options), url)
+    status, answer = await _ask(url, options)
+    if status != httpx.codes.OK:
+        raise errors.ConnectError(f"{shown(url)} answered HTTP {status}. Check base_url.")
+    body = _object(answer, url)
     # A later server's new key is no error, even where our own servers must not add one.
     known = {field.alias or name for name, field in model.model_fields.items()}
     closed = model.model_config.get("extra") == "forbid"
@@ -64,7 +95,7 @@ async def _fetch(base_url: str, path: str, options: ConnectionOptions, model: ty
         raise errors.UnexpectedReply(f"{shown(url)} answered wrongly at {where!r}: {fault['msg']}.") from error
 
 
-async def _get(url: str, options: ConnectionOptions) -> bytes:
+async def _ask(url: str, options: ConnectionOptions, body: Mapping[str, Any] | None = None) -> tuple[int, bytes]:
     verify = _verify(url, options)
     proxied = not is_loopback(url) if options.use_proxy is None else options.use_proxy
     try:
@@ -77,10 +108,10 @@ async def _get(url: str, options: ConnectionOptions) -> bytes:
                 trust_env=proxied,
                 verify=verify,
             ) as client,
-            client.stream("GET", url) as response,
+            client.stream("GET" if body is None else "POST", url, json=body) as response,
         ):
-            _check_status(response, url, options)
-            return await _body(response, url, options)
+            _check_authorized(response.status_code, url, options)
+            return response.status_code, await _body(response, url, options)
     except (TimeoutError, httpx.TimeoutException) as error:
         raise errors.ConnectTimeout(
             f"{shown(url)} did not answer within {options.connect_timeout:g} s. Check that the server is up, or raise "
@@ -117,13 +148,10 @@ async def _body(response: httpx.Response, url: str, options: ConnectionOptions) 
     return bytes(body)
 
 
-def _check_status(response: httpx.Response, url: str, options: ConnectionOptions) -> None:
-    status = response.status_code
+def _check_authorized(status: int, url: str, options: ConnectionOptions) -> None:
     if status in (401, 403):
         advice = "Give the server's token with token=." if options.token is None else "The token is not this server's."
         raise errors.Unauthorized(f"{shown(url)} refused the request with HTTP {status}. {advice}")
-    if status != httpx.codes.OK:
-        raise errors.ConnectError(f"{shown(url)} answered HTTP {status}. Check base_url.")
 
 
 def _object(text: bytes, url: str) -> dict[str, Any]:

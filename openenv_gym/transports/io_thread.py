@@ -15,11 +15,26 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_Result = TypeVar("_Result", covariant=True)
+
+
+class Shortcut(Protocol[_Result]):
+    """What may do a coroutine's work without one. Its methods are called on the I/O thread."""
+
+    def begin(self, settle: Callable[[_Result | Exception], object]) -> bool:
+        """Begins the work, whose result or error is settled at once or later.
+
+        Returns:
+            Whether it does. Otherwise nothing has happened, and the coroutine has to do it.
+        """
+
+    def interrupt(self) -> None:
+        """Ends what was begun and has not settled; nothing is settled any more."""
 
 
 class IoThread:
@@ -37,7 +52,13 @@ class IoThread:
         """Whether the caller runs on this thread."""
         return threading.current_thread() is self._thread
 
-    def run(self, work: Coroutine[Any, Any, _T], *, on_unread: Callable[[], object] | None = None) -> _T:
+    def run(
+        self,
+        work: Coroutine[Any, Any, _T],
+        *,
+        on_unread: Callable[[], object] | None = None,
+        shortcut: Shortcut[_T] | None = None,
+    ) -> _T:
         """Runs a coroutine to its end and returns its result, from any other thread.
 
         A KeyboardInterrupt of the caller cancels the work.
@@ -46,6 +67,7 @@ class IoThread:
             work: The coroutine.
             on_unread: Called on this thread when the caller was interrupted and the work had ended all the same,
                 so that its result reaches nobody.
+            shortcut: What does the same without the coroutine, where it can.
 
         Raises:
             RuntimeError: Called on the I/O thread itself, which would wait for ever.
@@ -54,16 +76,22 @@ class IoThread:
             work.close()
             raise RuntimeError("This would block the I/O thread; await the async client there instead.")
         future: Future[_T] = Future()
-        job = _Job(work, self.loop, partial(_settle, future), on_unread)
-        self._mailbox.post(job.start)
+        job = _Job(work, self.loop, partial(_settle, future), on_unread, shortcut)
         try:
+            self._mailbox.post(job.start)
             return future.result()
         except BaseException as error:
             if not (future.done() and future.exception() is error):
                 self._mailbox.post(job.stop)
             raise
 
-    async def call(self, work: Coroutine[Any, Any, _T], *, on_unread: Callable[[], object] | None = None) -> _T:
+    async def call(
+        self,
+        work: Coroutine[Any, Any, _T],
+        *,
+        on_unread: Callable[[], object] | None = None,
+        shortcut: Shortcut[_T] | None = None,
+    ) -> _T:
         """Runs a coroutine on this thread's loop, awaited from any loop.
 
         Cancelling the caller cancels the work.
@@ -71,13 +99,14 @@ class IoThread:
         Args:
             work: The coroutine.
             on_unread: As for ``run``.
+            shortcut: As for ``run``.
         """
         if self.is_current:
             return await work
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_T] = loop.create_future()
         reply = _mailbox_of(loop)
-        job = _Job(work, self.loop, lambda task: reply.post(partial(_settle, future, task)), on_unread)
+        job = _Job(work, self.loop, lambda task: reply.post(partial(_settle, future, task)), on_unread, shortcut)
         self._mailbox.post(job.start)
         try:
             return await future
@@ -135,30 +164,82 @@ class _Job(Generic[_T]):
         self,
         work: Coroutine[Any, Any, _T],
         loop: asyncio.AbstractEventLoop,
-        on_end: Callable[[asyncio.Task[_T]], object],
+        on_end: Callable[[_End[_T]], object],
         on_unread: Callable[[], object] | None,
+        shortcut: Shortcut[_T] | None = None,
     ) -> None:
         self._work = work
         self._loop = loop
         self._on_end = on_end
         self._on_unread = on_unread
+        self._shortcut = shortcut
+        self._is_short = False
+        self._ended = False
         self._task: asyncio.Task[_T] | None = None
 
     def start(self) -> None:
         """Begins the work; on the loop."""
+        if self._shortcut is not None:
+            self._is_short = self._shortcut.begin(self._end)
+            if self._is_short:
+                self._work.close()
+                return
         self._task = self._loop.create_task(self._work)
         self._task.add_done_callback(self._on_end)
 
     def stop(self) -> None:
-        """Ends the work because nobody waits for it; on the loop, after ``start``."""
-        assert self._task is not None
-        if not self._task.done():
+        """Ends the work because nobody waits for it; on the loop, after ``start`` if that was posted."""
+        if self._is_short:
+            self._stop_short(self._shortcut)
+        elif self._task is None:
+            self._work.close()
+        elif not self._task.done():
             self._task.cancel()
         elif not self._task.cancelled() and self._on_unread is not None:
             self._on_unread()
 
+    def _stop_short(self, shortcut: Shortcut[_T] | None) -> None:
+        if not self._ended and shortcut is not None:
+            shortcut.interrupt()
+        elif self._on_unread is not None:
+            self._on_unread()
 
-def _settle(future: Future[_T] | asyncio.Future[_T], task: asyncio.Task[_T]) -> None:
+    def _end(self, outcome: _T | Exception) -> None:
+        self._ended = True
+        self._on_end(_Outcome(outcome))
+
+
+class _End(Protocol[_Result]):
+    """What a task tells when it is done."""
+
+    def cancelled(self) -> bool: ...
+
+    def exception(self) -> BaseException | None: ...
+
+    def result(self) -> _Result: ...
+
+
+class _Outcome(Generic[_T]):
+    """A result or an error as a task that is done tells it."""
+
+    __slots__ = ("_outcome",)
+
+    def __init__(self, outcome: _T | Exception) -> None:
+        self._outcome = outcome
+
+    def cancelled(self) -> bool:
+        return False
+
+    def exception(self) -> BaseException | None:
+        return self._outcome if isinstance(self._outcome, Exception) else None
+
+    def result(self) -> _T:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+def _settle(future: Future[_T] | asyncio.Future[_T], task: _End[_T]) -> None:
     """Hands a task's end to who waits for it; to nobody, when they stopped waiting."""
     error = None if task.cancelled() else task.exception()  # asked for in any case, or asyncio warns
     if future.cancelled():

@@ -16,7 +16,7 @@ class Timeouts:
     """Seconds that each phase may take. None, where allowed, is for debugging: it waits for ever.
 
     Attributes:
-        start: For a provider to make a server ready, its image's download not counted.
+        start: For a provider to make servers ready that are started together, fetching their image included.
         connect: For the address, the connection and the handshake.
         reset: For the reply to a reset. None: no limit.
         step: For the reply to a step. None: no limit.

@@ -14,6 +14,11 @@ def is_reference(token: str) -> bool:
     return token.startswith(_BY_NAME)
 
 
+def is_header_value(token: str) -> bool:
+    """Whether a token can stand in an HTTP header."""
+    return bool(token) and token.isascii() and token.isprintable() and token.strip() == token
+
+
 def resolve_token(token: str | None) -> str | None:
     """Reads a token as users give it.
 
@@ -29,6 +34,6 @@ def resolve_token(token: str | None) -> str | None:
         token = os.environ.get(name)
         if not token:
             raise ConfigurationError(f"token='env:{name}' names an environment variable that is not set.")
-    if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token and token):
+    if token is not None and not is_header_value(token):
         raise ConfigurationError("The token is empty or has characters that no HTTP header may carry.")
     return token

@@ -15,8 +15,13 @@ Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 
 NORMAL = 1000
+PROTOCOL_ERROR = 1002
+NO_STATUS = 1005
+ABNORMAL = 1006
+INVALID_DATA = 1007
 TOO_LARGE = 1009
 INTERNAL_ERROR = 1011
+SERVICE_RESTART = 1012
 TRY_AGAIN_LATER = 1013
 """WebSocket close codes."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from openenv_gym_protocol import codec, jsonrpc
+from openenv_gym_protocol import codec, json_codec, jsonrpc
 from openenv_gym_protocol.errors import (
     CapacityReached,
     ErrorCode,
     ExecutionError,
     FactoryError,
+    InvalidJson,
     InvalidMessage,
     OpenEnvGymError,
 )
@@ -20,9 +21,9 @@ from openenv_gym_protocol.messages import (
     ResetRequest,
     StepRequest,
 )
-from pydantic import ValidationError
 
-from openenv_gym_server.dispatch import Host
+from openenv_gym_server import rpc
+from openenv_gym_server.dispatch import Host, run_to_end
 from openenv_gym_server.serialisation import error_to_json
 
 
@@ -47,6 +48,19 @@ async def exchange(host: Host, frame: str | bytes) -> str | None:
         return error_frame(host.report(error, "the message"))
 
 
+def exchange_at_once(host: Host, frame: str | bytes) -> str | None:
+    """Does what ``exchange`` does, for environments that do not await."""
+    data = _step_data(frame)
+    if data is None:
+        return run_to_end(exchange(host, frame))
+    try:
+        return host.written({"type": "observation", "data": host.step_at_once(data).frame_data()}, "step")
+    except OpenEnvGymError as error:
+        return _written(error)
+    except BaseException as error:
+        return error_frame(host.report(error, "the message"))
+
+
 def error_frame(error: OpenEnvGymError) -> str:
     """The frame that tells a client of an error."""
     data: dict[str, Any] = {"message": error.message, "code": error.code or ErrorCode.SESSION_ERROR}
@@ -59,6 +73,20 @@ def error_frame(error: OpenEnvGymError) -> str:
     return error_to_json({"type": "error", "data": data})
 
 
+def _step_data(frame: str | bytes) -> dict[str, Any] | None:
+    """The action of a step that is as clients write it; None for all else, which is read, or refused, in full."""
+    if isinstance(frame, bytes):
+        return None
+    try:
+        value = json_codec.decode(frame)
+    except InvalidJson:
+        return None
+    if not isinstance(value, dict) or len(value) != 2 or value.get("type") != "step":
+        return None
+    data = value.get("data")
+    return data if isinstance(data, dict) else None
+
+
 async def _answer(host: Host, request: Request) -> str:
     reply: dict[str, Any]
     if isinstance(request, StepRequest):
@@ -66,22 +94,18 @@ async def _answer(host: Host, request: Request) -> str:
     elif isinstance(request, ResetRequest):
         reply = {"type": "observation", "data": (await host.reset(request.data)).frame_data()}
     elif isinstance(request, McpRequest):
-        reply = {"type": "mcp", "data": _no_tools(request.data)}
+        reply = {"type": "mcp", "data": await _answer_call(host, request.data)}
     else:
         reply = {"type": "state", "data": await host.state()}
     return host.written(reply, request.type)
 
 
-def _no_tools(data: dict[str, Any]) -> dict[str, Any]:
-    # JSON-RPC is not answered on this socket yet; tools are reached as actions of step.
+async def _answer_call(host: Host, data: dict[str, Any]) -> dict[str, Any]:
     try:
-        call = jsonrpc.JsonRpcRequest.model_validate(data)
-    except ValidationError as error:
-        return jsonrpc.error_response(None, jsonrpc.INVALID_REQUEST, f"Invalid request: {error}")
-    if call.method in ("tools/list", "tools/call"):
-        reason = "This server answers tools as actions of step, not as JSON-RPC."
-        return jsonrpc.error_response(call.id, jsonrpc.INTERNAL_ERROR, reason)
-    return jsonrpc.error_response(call.id, jsonrpc.METHOD_NOT_FOUND, f"Method not found: {call.method}")
+        call = jsonrpc.read_call(data)
+    except jsonrpc.Refusal as refusal:
+        return refusal.response()
+    return await rpc.respond(host, call, rpc.on_session)
 
 
 def _written(error: OpenEnvGymError) -> str:

@@ -9,7 +9,7 @@ from openenv_gym_server.session import Session
 from openenv_gym_server.traits import Traits
 from openenv_gym_server.workers.asynchronous import AsyncLoop, AsyncWorker
 from openenv_gym_server.workers.inline import InlineWorker
-from openenv_gym_server.workers.thread import ThreadWorker, WorkThread
+from openenv_gym_server.workers.thread import Relay, ThreadWorker, WorkThread
 
 
 class Homes:
@@ -19,6 +19,7 @@ class Homes:
         self._traits = traits
         self._counters = counters
         self._shared_thread: WorkThread | None = None
+        self._relay: Relay | None = None
         self.async_loop: AsyncLoop | None = None
 
     def settle(self, session: Session, thread: WorkThread | None = None) -> None:
@@ -40,7 +41,9 @@ class Homes:
             self._shared_thread = self._shared_thread or WorkThread(loop, "openenv-gym-shared")
             session.home, session.worker = self._shared_thread, ThreadWorker(self._shared_thread, owned=False)
         else:
-            thread = WorkThread(loop, f"session-{session.session_id[:8]}")
+            if self._relay is None or self._relay.loop is not loop:
+                self._relay = Relay(loop)
+            thread = WorkThread(loop, f"session-{session.session_id[:8]}", self._relay)
             session.worker = ThreadWorker(thread, owned=True)
 
     def forget(self, home: object) -> None:

@@ -180,3 +180,11 @@ def test_what_cannot_be_is_refused_before_anything_starts(keywords: dict[str, An
         GenericEnvClient.from_docker_image("echo:1", **keywords)
     with pytest.raises(errors.ConfigurationError):
         EnvClient.from_docker_image("echo:1")  # which names no models
+
+
+@pytest.mark.parametrize(
+    ("keyword", "instead"), [({"env_vars": {"A": "1"}}, "settings="), ({"port": 9000}, r"provider=\{'port': \.\.\.\}")]
+)
+def test_a_keyword_of_openenvs_own_client_names_ours(keyword: dict[str, Any], instead: str) -> None:
+    with pytest.raises(errors.UnknownOption, match=instead):
+        GenericEnvClient.from_docker_image("echo:1", **keyword)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,31 @@ def test_cancelling_the_caller_cancels_the_work() -> None:
     assert cancelled.wait(PATIENCE)
     io_thread().run(double(1))  # what was posted before has run
     assert not unread.is_set()
+
+
+def test_work_whose_caller_is_interrupted_as_it_hands_it_over_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    thread = io_thread()
+    hand_over = thread.loop.call_soon_threadsafe
+
+    def interrupted(*args: Any) -> Any:
+        monkeypatch.undo()
+        hand_over(*args)
+        assert begun.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(thread.loop, "call_soon_threadsafe", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(work())
+    assert ended.wait(PATIENCE)
 
 
 def test_a_result_that_nobody_waited_for_is_reported() -> None:

@@ -56,8 +56,11 @@ def control_routes(service: Service) -> APIRouter:
 
     @router.post("/close", tags=["Environment Control"], status_code=204)
     async def close(session: SessionHeader = None) -> None:
-        """Ends a session, which otherwise lives until it has been idle for its time to live."""
-        service.sessions.close(service.sessions.find(_required(session)))
+        """Ends a session, which otherwise lives until it has been idle for its time to live.
+
+        One that a socket has ends with that socket.
+        """
+        service.sharing.close(_required(session))
 
     return router
 

@@ -1,4 +1,4 @@
-"""What a server says of itself: ``/health``, ``/ready``, ``/metadata``, ``/schema``."""
+"""What a server says of itself: ``/health``, ``/ready``, ``/metadata``, ``/schema``, ``/metrics``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from openenv_gym_protocol.bodies import Health
 
 from openenv_gym_server.dispatch import Host
 from openenv_gym_server.environment import default_metadata
+from openenv_gym_server.metrics import Metrics
 from openenv_gym_server.readiness import Readiness
 from openenv_gym_server.schema import schemas_of
 from openenv_gym_server.serialisation import to_json
@@ -22,6 +23,7 @@ def meta_routes(service: Service) -> APIRouter:
     schemas = schemas_of(service.definition)
     metadata = MetadataSource(service)
     readiness = Readiness(service)
+    counted = Metrics(service)
 
     @router.get("/health", tags=["Health"])
     async def health() -> Health:
@@ -51,6 +53,15 @@ def meta_routes(service: Service) -> APIRouter:
     async def schema() -> dict[str, Any]:
         """The JSON Schemas of actions, observations and state."""
         return schemas
+
+    @router.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        """What the server has counted, for Prometheus; 501 where its client is not installed."""
+        try:
+            text, media_type = counted.text()
+        except ImportError as error:
+            return Response(f'pip install "openenv-gym[server]": {error}', status_code=501, media_type="text/plain")
+        return Response(text, media_type=media_type)
 
     return router
 

@@ -3,46 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
-from typing import NamedTuple
+from functools import partial
 from urllib.parse import parse_qs
 
 from openenv_gym_protocol.errors import (
     CapacityReached,
     OpenEnvGymError,
-    SessionError,
     StepTimeout,
 )
 from openenv_gym_protocol.vector.frames import SUBPROTOCOL
 
-from openenv_gym_server.asgi import (
-    INTERNAL_ERROR,
-    NORMAL,
-    TRY_AGAIN_LATER,
-    Message,
-    Receive,
-    Send,
-    ended,
-    frame_of,
-)
+from openenv_gym_server.asgi import INTERNAL_ERROR, NORMAL, TRY_AGAIN_LATER, Message, Receive, Send, ended
 from openenv_gym_server.frames import error_frame
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session
+from openenv_gym_server.sharing import Attachment
+from openenv_gym_server.sockets.base import Socket
+from openenv_gym_server.sockets.channel import talk_over
+from openenv_gym_server.sockets.direct import DirectSocket
+from openenv_gym_server.sockets.over_asgi import AsgiSocket
+from openenv_gym_server.sockets.takeover import accepted_socket
 from openenv_gym_server.vector.connection import VectorConnection
+from openenv_gym_server.vector.links import Links
 from openenv_gym_server.vector.offer import Offer
 
-logger = logging.getLogger(__name__)
+_MAX_UNDER_WAY = 32
+"""Frames of one client that the session may have before their answers are sent; the next ones wait."""
 
-_MAX_WAITING = 32
-"""Frames of one client that may wait for their answers before its socket is read no further."""
+_MAX_A_TURN = 32
+"""Frames of one client that are taken up before the others have their turn."""
 
-
-class Ending(NamedTuple):
-    """The last thing to send: an error frame, perhaps, and the close."""
-
-    code: int
-    frame: str | None = None
+_MAX_WAITING = 1024
+"""Frames that may wait before the socket is read no further: its end is noticed as long as it is read."""
 
 
 class WebSocketEndpoint:
@@ -50,7 +43,9 @@ class WebSocketEndpoint:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._offer: Offer | None = None
+        # Of many lanes at once it can be wrong, which the start of the server has to find.
+        self._offer = Offer(service) if service.definition.traits.has_arrays else None
+        self._links = Links()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serves one connection, in the vector wire if the client offers that."""
@@ -58,89 +53,153 @@ class WebSocketEndpoint:
         if SUBPROTOCOL in scope.get("subprotocols", ()):
             self._offer = self._offer or Offer(self._service)
             await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
-            await VectorConnection(self._service, self._offer, receive, send).run()
+            await self._serve_lanes(self._offer, accepted_socket(scope, receive, send), receive, send)
             return
         await send({"type": "websocket.accept"})
-        await Conversation(self._service, receive, send).run(_asked_session(scope))
+        socket = accepted_socket(scope, receive, send)
+        await socket.serve(StandardConversation(self._service, socket, asked_session(scope)))
+
+    async def _serve_lanes(self, offer: Offer, socket: DirectSocket | AsgiSocket, receive: Receive, send: Send) -> None:
+        make = partial(VectorConnection, self._service, offer, self._links)
+        if isinstance(socket, DirectSocket):
+            await talk_over(socket, make, max_waiting_bytes=self._service.config.max_frame_bytes)
+        else:
+            await make(receive, send).run()
+
+    async def end(self) -> None:
+        """Ends the lanes that wait for their clients to come back."""
+        await self._links.end()
 
 
-class Conversation:
-    """One connection: reads frames, gives them to the session, and sends the answers in their order."""
+class StandardConversation:
+    """Gives a client's frames to its session, and sends the answers in their order.
 
-    def __init__(self, service: Service, receive: Receive, send: Send) -> None:
+    Args:
+        service: The server's parts.
+        socket: Where the client is.
+        asked: The session that the client asked for, if any.
+    """
+
+    def __init__(self, service: Service, socket: Socket, asked: str | None) -> None:
         self._service = service
-        self._receive = receive
-        self._send = send
+        self._socket = socket
         self._session: Session | None = None
-        self._early: deque[str | bytes] = deque()
-        self._outbox: asyncio.Queue[str | Ending] = asyncio.Queue()
-        self._waiting = 0
-        self._room = asyncio.Event()
-        self._room.set()
+        self._attachment: Attachment | None = None
+        self._waiting: deque[str | bytes] = deque()
+        self._waiting_bytes = 0
+        self._under_way = 0
+        self._fed = 0
+        """Frames that the session got in this turn of the event loop, which others wait for."""
+        self._is_paused = False
+        self._is_feeding = False
+        self._has_ended = False
+        self._opening = asyncio.ensure_future(self._open(asked))
 
-    async def run(self, asked: str | None) -> None:
-        """Serves the connection to its end."""
-        opening = asyncio.ensure_future(self._open(asked))
-        writing = asyncio.ensure_future(self._write())
-        try:
-            reading = asyncio.ensure_future(self._read())
-            await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
-            await ended(reading)
-        finally:
-            await ended(opening)
-            await ended(writing)
-            if self._session is not None:
-                self._service.sessions.close(self._session)
+    def receive(self, frame: str | bytes) -> None:
+        """Takes a frame, which waits until the session has room for it."""
+        self._waiting.append(frame)
+        self._waiting_bytes += len(frame)
+        self._feed()
+        if self._waiting and not self._is_paused and self._is_full():
+            self._is_paused = True
+            self._socket.pause_reading()
+
+    def sent(self, frame: str | bytes) -> None:
+        """Makes room for the next frame."""
+        del frame
+        self._under_way -= 1
+        self._feed()
+
+    @property
+    def is_busy(self) -> bool:
+        """Answers are still to come."""
+        return self._under_way > 0 or bool(self._waiting)
+
+    def end(self) -> None:
+        """Closes the session, or gives it back."""
+        self._has_ended = True
+        self._waiting.clear()
+        self._opening.cancel()
+        if self._attachment is not None:
+            self._attachment.detach()
+        elif self._session is not None:
+            self._service.sessions.close(self._session)
+
+    async def finish(self) -> None:
+        """Waits until no session is being made any more."""
+        await ended(self._opening)
 
     async def _open(self, asked: str | None) -> None:
         try:
-            if asked is not None:
-                # Sessions that outlive sockets are made over HTTP, and are not lent to sockets.
-                raise SessionError(f"Unknown session_id: {asked}")
-            self._session = await self._service.sessions.open(socket=True)
+            if asked is None:
+                self._session = await self._service.sessions.open(socket=True)
+            else:
+                self._attachment = self._service.sharing.attach(asked)
+                self._session = self._attachment.session
         except CapacityReached as error:
-            self._outbox.put_nowait(Ending(TRY_AGAIN_LATER, error_frame(error)))
+            self._refuse(TRY_AGAIN_LATER, error)
         except StepTimeout as error:
-            self._outbox.put_nowait(Ending(INTERNAL_ERROR, error_frame(error)))
+            self._refuse(INTERNAL_ERROR, error)
         except OpenEnvGymError as error:
-            self._outbox.put_nowait(Ending(NORMAL, error_frame(error)))
+            self._refuse(NORMAL, error)
         except Exception:
             # A client that is told nothing would wait for ever.
-            self._outbox.put_nowait(Ending(INTERNAL_ERROR))
+            self._socket.close(INTERNAL_ERROR)
             raise
         else:
             self._session.on_lost = self._lost
-            while self._early:
-                self._session.exchange(self._early.popleft(), self._reply)
+            self._feed()
 
-    async def _read(self) -> None:
-        while (message := await self._receive())["type"] == "websocket.receive":
-            frame = frame_of(message)
-            self._waiting += 1
-            if self._session is None:
-                self._early.append(frame)
-            else:
-                self._session.exchange(frame, self._reply)
-            if self._waiting >= _MAX_WAITING:
-                self._room.clear()
-                await self._room.wait()
+    def _feed(self) -> None:
+        if self._session is None or self._is_feeding:
+            return  # an inline session answers before it returns: whoever feeds it goes on
+        self._is_feeding = True
+        try:
+            while self._waiting and self._under_way < _MAX_UNDER_WAY and self._fed < _MAX_A_TURN:
+                frame = self._waiting.popleft()
+                self._waiting_bytes -= len(frame)
+                self._under_way += 1
+                self._fed += 1
+                if self._fed == _MAX_A_TURN:
+                    asyncio.get_running_loop().call_soon(self._feed_again)
+                self._exchange(self._session, frame)
+        finally:
+            self._is_feeding = False
+        if self._is_paused and not self._is_full():
+            self._is_paused = False
+            self._socket.resume_reading()
 
-    async def _write(self) -> None:
-        while isinstance(item := await self._outbox.get(), str):
-            await self._send({"type": "websocket.send", "text": item})
-            self._waiting -= 1
-            self._room.set()
-        if item.frame is not None:
-            await self._send({"type": "websocket.send", "text": item.frame})
-        await self._send({"type": "websocket.close", "code": item.code})
+    def _feed_again(self) -> None:
+        self._fed = 0
+        self._feed()
+
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= _MAX_WAITING or self._waiting_bytes >= self._service.config.max_frame_bytes
+
+    def _exchange(self, session: Session, frame: str | bytes) -> None:
+        session.exchange(frame, self._reply)
 
     def _reply(self, text: str | None) -> None:
-        self._outbox.put_nowait(Ending(NORMAL) if text is None else text)
+        if self._has_ended:
+            return  # a session that was lent lives on, and has answered what was asked before
+        if text is None:
+            self._socket.close(NORMAL)
+        else:
+            self._socket.send(text)
 
     def _lost(self, error: OpenEnvGymError) -> None:
-        self._outbox.put_nowait(Ending(INTERNAL_ERROR, error_frame(error)))
+        self._refuse(INTERNAL_ERROR, error)
+
+    def _refuse(self, code: int, error: OpenEnvGymError) -> None:
+        self._socket.send(self._refusal(error))
+        self._socket.close(code)
+
+    @staticmethod
+    def _refusal(error: OpenEnvGymError) -> str:
+        return error_frame(error)
 
 
-def _asked_session(scope: Message) -> str | None:
+def asked_session(scope: Message) -> str | None:
+    """The session that the query of a request names."""
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     return query.get("session_id", [None])[0] or None

@@ -8,15 +8,19 @@ import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
+from openenv_gym_server.dispatch import run_to_end
+
 
 class Job(NamedTuple):
     """A piece of work for an environment.
 
-    ``work`` makes a coroutine that never raises; ``reply`` takes its result on the server's event loop.
+    ``work`` makes a coroutine that never raises; ``reply`` takes its result on the server's event loop. ``at_once``
+    does the same as ``work`` where nothing is awaited, if there is such a way.
     """
 
     work: Callable[[], Coroutine[Any, Any, Any]]
     reply: Callable[[Any], None]
+    at_once: Callable[[], Any] | None = None
 
 
 class Worker(Protocol):
@@ -40,6 +44,11 @@ class Worker(Protocol):
 
     def finish(self, last: Job) -> None:
         """Adds the last job, which runs whatever was abandoned before, and then ends."""
+
+
+def done_at_once(job: Job) -> Any:
+    """The result of a job whose environment does not await."""
+    return run_to_end(job.work()) if job.at_once is None else job.at_once()
 
 
 def stack_of(thread: threading.Thread) -> str:

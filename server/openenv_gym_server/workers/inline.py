@@ -6,8 +6,7 @@ import logging
 import time
 
 from openenv_gym_server.counters import Counters
-from openenv_gym_server.dispatch import run_to_end
-from openenv_gym_server.workers.base import Job
+from openenv_gym_server.workers.base import Job, done_at_once
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ class InlineWorker:
     def submit(self, job: Job) -> None:
         """Runs a job and replies."""
         started = time.perf_counter()
-        result = run_to_end(job.work())
+        result = done_at_once(job)
         seconds = time.perf_counter() - started
         if seconds > SLOW_SECONDS:
             self._note(seconds)

@@ -1,0 +1,41 @@
+"""What a socket and the conversation that is held over it know of each other."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Socket(Protocol):
+    """An accepted WebSocket. Used on the server's event loop only."""
+
+    def send(self, frame: str | bytes) -> None:
+        """Sends a frame, after those before it; the conversation's ``sent`` tells when it has left."""
+
+    def close(self, code: int) -> None:
+        """Closes the socket after the frames before it, and ends the conversation; further calls change nothing."""
+
+    def pause_reading(self) -> None:
+        """Reads no further until ``resume_reading``."""
+
+    def resume_reading(self) -> None:
+        """Reads on."""
+
+
+class Conversation(Protocol):
+    """What is said over a socket."""
+
+    def receive(self, frame: str | bytes) -> None:
+        """Takes a frame: text as str, binary as bytes."""
+
+    def sent(self, frame: str | bytes) -> None:
+        """Learns that a frame has left, so that the next may follow."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Answers are still to come."""
+
+    def end(self) -> None:
+        """Ends: nothing is read or sent any more. Called once, whoever closed."""
+
+    async def finish(self) -> None:
+        """Waits, after the end, for what was under way."""
