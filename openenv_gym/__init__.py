@@ -21,26 +21,30 @@ from openenv_gym_registry.registration import register_all
 from openenv_gym.bridge.declared import use_project_reader
 
 if TYPE_CHECKING:
-    from openenv_gym_protocol import errors
     from openenv_gym_protocol.errors import OpenEnvGymError
     from openenv_gym_registry.gymnasium_ids import register_gymnasium
     from openenv_gym_registry.installed import register_installed
     from openenv_gym_registry.registration import register_local
 
+    from openenv_gym import errors
+    from openenv_gym.bridge.declared import Declared
     from openenv_gym.bridge.env import RemoteEnv
     from openenv_gym.bridge.spaces.text import JsonText, UnicodeText
     from openenv_gym.bridge.vector import RemoteVectorEnv
     from openenv_gym.client import EnvClient, GenericAction, GenericEnvClient, StepResult, SyncEnvClient
+    from openenv_gym.mcp_client import MCPToolClient
     from openenv_gym.providers.pool import shutdown
     from openenv_gym.transports.timeouts import Timeouts
 
     __version__: str
 
 __all__ = [
+    "Declared",
     "EnvClient",
     "GenericAction",
     "GenericEnvClient",
     "JsonText",
+    "MCPToolClient",
     "OpenEnvGymError",
     "RemoteEnv",
     "RemoteVectorEnv",
@@ -57,10 +61,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Declared": "openenv_gym.bridge.declared",
     "EnvClient": "openenv_gym.client",
     "GenericAction": "openenv_gym.client",
     "GenericEnvClient": "openenv_gym.client",
     "JsonText": "openenv_gym.bridge.spaces.text",
+    "MCPToolClient": "openenv_gym.mcp_client",
     "OpenEnvGymError": "openenv_gym_protocol.errors",
     "RemoteEnv": "openenv_gym.bridge.env",
     "RemoteVectorEnv": "openenv_gym.bridge.vector",
@@ -80,7 +86,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     elif name == "errors":
-        value = import_module("openenv_gym_protocol.errors")
+        value = import_module("openenv_gym.errors")
     elif name == "__version__":
         from importlib.metadata import version
 

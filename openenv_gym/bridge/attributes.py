@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import gymnasium
 from openenv_gym_protocol.errors import ConfigurationError, nearest
 from openenv_gym_protocol.vector import frames
-from openenv_gym_protocol.vector.array_data import ArrayData
+from openenv_gym_protocol.vector.array_data import arrays_replaced
 
 from openenv_gym.bridge.columns import array_of
 from openenv_gym.bridge.lanes.answers import Ask
@@ -41,6 +42,35 @@ class LaneAttributes:
 
         return self._ask("call", name, request)
 
+    def get(self, name: str) -> tuple[Any, ...]:
+        """Reads an attribute of every environment; errors as ``call``.
+
+        Raises:
+            InvalidMessage: It is a method, which can be called alone.
+        """
+
+        def request(group: VectorGroup, number: int, lanes: list[int]) -> frames.Request:
+            return frames.Get(id=number, lanes=group.numbers(lanes), name=name)
+
+        return self._ask("get", name, request)
+
+    def check(self, name: str) -> None:
+        """Refuses a name that the environment does not allow; lanes that were never connected are.
+
+        Raises:
+            AttributeError: It does not, or a lane is on the standard wire.
+            OpenEnvGymError: A lane cannot be connected.
+        """
+        if name.startswith("_"):
+            raise AttributeError(f"A remote environment has no {name!r}.")  # what no environment can allow
+        everyone = range(len(self._lanes))
+        if self._setup.wire != "standard":
+            # The name may be one that is set before the first reset; which there are is known when lanes are open.
+            for error in self._lanes.connect([lane for lane in everyone if self._lanes[lane].is_unused]).values():
+                raise error
+        for group, _ in self._lanes.grouped(everyone):
+            _check_name(group, name)
+
     def set(self, name: str, values: Sequence[Any]) -> None:
         """Sets an attribute of every environment; same errors as ``call``."""
 
@@ -69,15 +99,10 @@ class LaneAttributes:
     def _ask(
         self, call: str, name: str | None, request: Callable[[VectorGroup, int, list[int]], frames.Request]
     ) -> tuple[Any, ...]:
+        if name is not None:
+            self.check(name)
         asks: list[Ask] = []
-        everyone = range(len(self._lanes))
-        if self._setup.wire != "standard":
-            # The name may be one that is set before the first reset; which there are is known when lanes are open.
-            for error in self._lanes.connect([lane for lane in everyone if self._lanes[lane].is_unused]).values():
-                raise error
-        for group, members in self._lanes.grouped(everyone):
-            if name is not None:
-                _check_name(group, name)
+        for group, members in self._lanes.grouped(range(len(self._lanes))):
             assert isinstance(group, VectorGroup)  # others were refused
 
             def of_lanes(number: int, lanes: list[int], group: VectorGroup = group) -> frames.Request:
@@ -94,6 +119,14 @@ class LaneAttributes:
         return tuple([values[lane] for lane in sorted(values)])
 
 
+def warn_of_no_render_mode() -> None:
+    """Says why nothing is rendered, as Gymnasium's own environments do."""
+    gymnasium.logger.warn(
+        "render() was called without a render_mode, so that nothing is rendered. Name one when the environment is "
+        "made, such as gymnasium.make(..., render_mode='rgb_array')."
+    )
+
+
 def _check_name(group: object, name: str) -> None:
     if not isinstance(group, VectorGroup):
         raise AttributeError(
@@ -105,8 +138,4 @@ def _check_name(group: object, name: str) -> None:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_value(item) for item in value]
-    return array_of(value) if isinstance(value, ArrayData) else value
+    return arrays_replaced(value, array_of)

@@ -10,6 +10,8 @@ from gymnasium import Space
 from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
+_PLAIN: tuple[set[type], ...] = ({bool}, {float})
+
 
 def batch_observations(space: Space[Any], rows: Sequence[Any]) -> Any:
     """Stacks observations of one space into new arrays, as Gymnasium does.
@@ -53,6 +55,8 @@ def batch_infos(count: int, infos: Sequence[tuple[int, dict[str, Any]]]) -> dict
 
 def _column(count: int, column: dict[int, Any]) -> NDArray[Any]:
     values = list(column.values())
+    if len(values) == count and (kind := _kind(values)) is not None and list(column) == list(range(count)):
+        return np.array(values, kind)
     dtype = _dtype(values)
     shapes = {value.shape if isinstance(value, np.ndarray) else () for value in values}
     if dtype is None or len(shapes) != 1:
@@ -60,6 +64,12 @@ def _column(count: int, column: dict[int, Any]) -> NDArray[Any]:
     array = np.zeros((count, *shapes.pop()), dtype)
     array[list(column)] = values
     return array
+
+
+def _kind(values: list[Any]) -> Any:
+    """The dtype of values that are all booleans or all floats, as most are; None for anything else."""
+    kinds = set(map(type, values))
+    return kinds.pop() if kinds in _PLAIN else None
 
 
 def _objects(count: int, column: dict[int, Any]) -> NDArray[Any]:

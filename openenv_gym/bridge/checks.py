@@ -55,7 +55,8 @@ def check_count(name: str, value: Any, *, also: tuple[Any, ...] = ()) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         if any(value is each or value == each for each in also):
             return
-        raise ConfigurationError(f"{name}= must be an integer of at least 1, not {value!r:.80}.")
+        besides = "".join(f" or {each}" for each in also)
+        raise ConfigurationError(f"{name}= must be an integer of at least 1{besides}, not {value!r:.80}.")
 
 
 def check_reset_options(options: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 from openenv_gym_protocol.errors import InvalidAction, InvalidObservation, OpenEnvGymError, ProtocolFailure
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
+from openenv_gym_protocol.json_codec import MAX_FRAME_BYTES
 from openenv_gym_protocol.json_schema import combined
 from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
-from openenv_gym_protocol.vector.array_data import ArrayData, little_endian
+from openenv_gym_protocol.vector.array_data import ITEM_BYTES, ArrayData, arrays_replaced, little_endian
 from openenv_gym_protocol.vector.columns import PackedRow, check_batch
 from openenv_gym_protocol.vector.frames import Batch, Opened
 from openenv_gym_protocol.vector.payloads import PayloadColumns, payload_columns
@@ -36,18 +38,20 @@ class ActionWriter:
     Args:
         interface: How one action is written and checked.
         opened: The form that the server asked for.
+        limit: The bytes of the largest frame.
 
     Raises:
-        ProtocolFailure: The server asks for columns of a space that it does not state.
+        ProtocolFailure: The server asks for columns of a space that it does not state, or of which no frame holds a
+            value.
     """
 
-    def __init__(self, interface: Interface, opened: Opened) -> None:
+    def __init__(self, interface: Interface, opened: Opened, limit: int = MAX_FRAME_BYTES) -> None:
         self._interface = interface
         self._columns: PayloadColumns | None = None
         self._bounds: tuple[Any, Any] | None = None
         if opened.action_columns:
             schema = interface.schemas.action
-            self._columns = _columns(opened.action_space, schema, ACTION_KEYS, of_action=True)
+            self._columns = _columns(opened.action_space, schema, ACTION_KEYS, limit, of_action=True)
             leaves = self._columns.layout.leaves
             self._idle: PackedRow = tuple(bytes(leaf.row_bytes) for leaf in leaves)
             if len(leaves) == 1 and not leaves[0].path and _is(opened.action_space, interface.action_space):
@@ -64,6 +68,30 @@ class ActionWriter:
             return array
         return [self._idle_row() if action is IDLE else self._row(lane, action) for lane, action in actions.items()]
 
+    def write_array(self, actions: NDArray[Any], idle: Sequence[int]) -> NDArray[Any] | None:
+        """Writes an array with a row for each lane at once, into a new one.
+
+        Args:
+            actions: The rows.
+            idle: The rows that are not looked at.
+
+        Returns:
+            What was written; None where each has to be looked at for itself.
+        """
+        if self._bounds is None or self._columns is None:
+            return None
+        (leaf,) = self._columns.layout.leaves
+        kinds = "iuf" if leaf.dtype.startswith("float") else "iu"
+        if actions.dtype.kind not in kinds or actions.shape[1:] != leaf.shape:
+            return None
+        is_inside = (actions >= self._bounds[0]) & (actions <= self._bounds[1])
+        is_inside[list(idle)] = True
+        if not is_inside.all():
+            return None
+        array = actions.astype(leaf.dtype)
+        array[list(idle)] = 0
+        return array
+
     def batch(self, written: list[Any] | NDArray[Any]) -> Batch:
         """Puts written actions together."""
         if isinstance(written, np.ndarray):
@@ -74,18 +102,13 @@ class ActionWriter:
 
     def _array(self, actions: Iterable[Any]) -> NDArray[Any] | None:
         """All actions at once, where each is plainly inside; None: each is looked at for itself."""
-        if self._bounds is None or self._columns is None:
+        if self._bounds is None:
             return None
-        (leaf,) = self._columns.layout.leaves
         try:
             array = np.asarray([self._bounds[0] if action is IDLE else action for action in actions])
         except ValueError:
             return None  # of different shapes
-        kinds = "iuf" if leaf.dtype.startswith("float") else "iu"
-        if array.dtype.kind not in kinds or array.shape[1:] != leaf.shape:
-            return None
-        is_inside = (array >= self._bounds[0]).all() and (array <= self._bounds[1]).all()
-        return array.astype(leaf.dtype, copy=False) if is_inside else None
+        return self.write_array(array, ())
 
     def _row(self, lane: int, action: Any) -> Any:
         payload = encode_action(self._interface, lane, action)
@@ -101,12 +124,13 @@ class ObservationReader:
     Args:
         interface: How one observation is read and checked.
         opened: The form that the server gave.
+        limit: The bytes of the largest frame.
 
     Raises:
-        ProtocolFailure: The server gives columns of a space that it does not state.
+        ProtocolFailure: The server gives columns of a space that it does not state, or of which no frame holds a value.
     """
 
-    def __init__(self, interface: Interface, opened: Opened) -> None:
+    def __init__(self, interface: Interface, opened: Opened, limit: int = MAX_FRAME_BYTES) -> None:
         self._interface = interface
         self._columns: PayloadColumns | None = None
         self._form: ArrayForm | None = None
@@ -114,7 +138,7 @@ class ObservationReader:
         if not opened.observation_columns:
             return
         schema = combined(interface.schemas.observation, interface.schemas.reset_observation)
-        self._columns = _columns(opened.observation_space, schema, OBSERVATION_KEYS, of_action=False)
+        self._columns = _columns(opened.observation_space, schema, OBSERVATION_KEYS, limit, of_action=False)
         seen = interface.observation_space
         if _is(opened.observation_space, seen):
             paths = [leaf.path for leaf in self._columns.layout.leaves]
@@ -182,11 +206,12 @@ class ObservationReader:
 
 def plain(value: Any) -> Any:
     """The same value with nested lists in place of arrays, as the standard wire has them."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return array_of(value).tolist() if isinstance(value, ArrayData) else value
+    return arrays_replaced(value, lambda array: array_of(array).tolist())
+
+
+def with_arrays(value: Any) -> Any:
+    """The same value with arrays of numpy's, of the dtype that the server gave them."""
+    return arrays_replaced(value, array_of)
 
 
 def array_of(data: ArrayData) -> NDArray[Any]:
@@ -195,10 +220,16 @@ def array_of(data: ArrayData) -> NDArray[Any]:
     return np.frombuffer(data.data, dtype.newbyteorder("<")).reshape(data.shape).astype(dtype)
 
 
-def _columns(space: dict[str, Any] | None, schema: Any, reserved: frozenset[str], *, of_action: bool) -> PayloadColumns:
+def _columns(
+    space: dict[str, Any] | None, schema: Any, reserved: frozenset[str], limit: int, *, of_action: bool
+) -> PayloadColumns:
     columns = None if space is None else payload_columns(space, schema, reserved, of_action=of_action)
     if columns is None:
         raise ProtocolFailure("The server speaks of columns, but states no space of fixed shape.")
+    # Before anything is made of its size; lengths beside a 0 are counted too, as lists have them.
+    sizes = [prod(length or 1 for length in leaf.shape) * ITEM_BYTES[leaf.dtype] for leaf in columns.layout.leaves]
+    if sum(sizes) > limit:
+        raise ProtocolFailure(f"The server states a space of which one value is larger than a frame of {limit} bytes.")
     return columns
 
 

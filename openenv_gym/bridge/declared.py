@@ -19,7 +19,7 @@ class Declared:
         info_keys: Keys that every info has.
         seeded_stream: Whether unseeded resets continue the random stream of a seeded one; None: not known.
         seed_supported: Whether a reset obeys its seed; None: not known.
-        render_modes: What it can be pictured as, where its server speaks the vector wire.
+        render_modes: What it can be pictured as, where its server speaks the vector wire; None: not known.
         render_fps: Pictures a second; None: not known.
     """
 
@@ -29,8 +29,8 @@ class Declared:
     info_keys: tuple[str, ...] = ()
     seeded_stream: bool | None = None
     seed_supported: bool | None = None
-    render_modes: tuple[str, ...] = ()
-    render_fps: int | None = None
+    render_modes: tuple[str, ...] | None = ()
+    render_fps: float | None = None
 
 
 ProjectReader: TypeAlias = Callable[[str], Declared | None]

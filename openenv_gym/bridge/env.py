@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import gymnasium
 from gymnasium.error import ResetNeeded
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.bodies import Schemas
-from openenv_gym_protocol.errors import ClientClosed, ConfigurationError
+from openenv_gym_protocol.errors import ClientClosed, InvalidMessage
 from openenv_gym_protocol.messages import StateReply, StateRequest
 from openenv_gym_protocol.vector import frames
 
-from openenv_gym.bridge.attributes import LaneAttributes
+from openenv_gym.bridge.attributes import LaneAttributes, warn_of_no_render_mode
 from openenv_gym.bridge.columns import plain
 from openenv_gym.bridge.declared import Declared
+from openenv_gym.bridge.guard import one_at_a_time
 from openenv_gym.bridge.lane_state import LaneState
 from openenv_gym.bridge.lanes.answers import Answer, Ask
 from openenv_gym.bridge.lanes.group import Episodes
@@ -33,17 +35,22 @@ from openenv_gym.bridge.travel import Travels
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.timeouts import Timeouts
 
+_T = TypeVar("_T")
+
 
 class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
     """One session of an environment server.
 
-    It connects at the first ``reset``. One of ``base_url``, ``path`` and ``image`` says where the environment is.
+    It connects at the first ``reset``. ``base_url``, ``path`` or ``image`` says where the environment is.
+
+    It takes one call at a time: a second thread's is refused with ``ConcurrentCall``, except ``close``. A call that is
+    interrupted ends the session, and ``reset`` begins another.
 
     Args:
         base_url: A server that runs already.
         path: The folder of an environment project, served by a process of its own that is shared with everybody
             in this process tree who asks for the same.
-        image: The name of an image that holds one.
+        image: The name of an image that holds one; with ``path`` too, the image of that project.
         provider: The name of the provider that starts the server, or its options.
         token: The token of a server that runs already; ``env:NAME`` reads it from an environment variable.
         timeouts: Seconds for the phases ``start``, ``connect``, ``reset``, ``step`` and ``state``.
@@ -69,6 +76,8 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 30}  # noqa: RUF012  (Gymnasium's declaration)
     _called: str | None = None
     """What messages call it, where that is not the class's name."""
+    _more_names: Sequence[str] = ()
+    """Keywords of a derived class, which messages suggest too."""
 
     def __init__(
         self,
@@ -101,15 +110,19 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
             declared=declared,
             wire=wire,
         )
-        self._setup = Setup(self._called or type(self).__name__, keywords, options)
+        self._setup = Setup(self._called or type(self).__name__, keywords, options, more_names=self._more_names)
         self.metadata = {**self.metadata, **self._setup.metadata()}
         self.render_mode = self._setup.render_mode
         self.action_space = self._setup.action_space
         self.observation_space = self._setup.observation_space
         episodes = Episodes(
-            autoreset=AutoresetMode.DISABLED, options=self._setup.reset_options, render_mode=self.render_mode
+            autoreset=AutoresetMode.DISABLED,
+            options=self._setup.reset_options,
+            render_mode=self.render_mode,
+            takes_either_wire=True,
         )
         self._lanes = Lanes(1, self._setup.servers, self._setup.timeouts, episodes, wire=self._setup.wire)
+        self._guard = self._lanes.guard
         self._states = [LaneState(AutoresetMode.DISABLED, None)]
         self._reader = self._states[0].reader
         self._last = LastObservations(self.observation_space, 1)
@@ -145,6 +158,7 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
             self._reader.episode_id = found if isinstance(found, str) else None
         return self._reader.episode_id
 
+    @one_at_a_time
     def state(self) -> dict[str, Any]:
         """Asks for the environment's state.
 
@@ -170,6 +184,7 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         server = self._lanes[0].server or self._setup.servers.known(0)
         return "" if server is None else server.logs(lines)
 
+    @one_at_a_time
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode, and a session where there is none.
 
@@ -190,6 +205,7 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         self._enter()
         self._setup.reset_data(options)
         self._reader.use(self._setup.interface())
+        self._guard.is_at_work = True
         for error in self._lanes.connect([0]).values():
             raise error
         sent = self._reader.seeds.next(
@@ -199,6 +215,7 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         row = self._row(self._lanes.group_of(0).reset({0: sent}, options, timeout), timeout)
         return row.observation, row.info
 
+    @one_at_a_time
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Takes a step.
 
@@ -220,18 +237,69 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         written = group.write(self._setup.interface(), {0: action}, ())
         return tuple(self._row(group.step(written, {}, timeout), timeout))
 
+    @one_at_a_time
     def render(self) -> Any:
         """A picture (uint8, height × width × 3) or a text of the environment, as ``render_mode`` says.
 
+        Without one, a warning is logged and there is None, as Gymnasium's own environments do.
+
         Raises:
-            ConfigurationError: No ``render_mode`` was given, or the server speaks the standard wire alone.
+            ConfigurationError: The server speaks the standard wire alone.
             ResetNeeded: There was no reset yet.
             OpenEnvGymError: The environment or the connection failed.
         """
         if self.render_mode is None:
-            raise ConfigurationError("Nothing is rendered without a render_mode.")
+            warn_of_no_render_mode()
+            return None
         self._check_started("render")
         return self._attributes.render()[0]
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Whether it is an attribute here, or a name that the environment allows on the vector wire."""
+        if hasattr(self, name):
+            return True
+        try:
+            self._alone(self._attributes.check, name)
+        except AttributeError:
+            return False
+        return True
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Reads an attribute from here, or from the environment where that allows the name.
+
+        Returns:
+            The value; of a method of the environment, a function that calls it there.
+
+        Raises:
+            AttributeError: It is neither.
+            OpenEnvGymError: The environment or the connection failed.
+        """
+        if hasattr(self, name):
+            return getattr(self, name)
+        try:
+            return self._alone(self._attributes.get, name)[0]
+        except InvalidMessage:
+            return partial(self._call, name)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets an attribute here, or of the environment where that allows the name.
+
+        Args:
+            name: The attribute.
+            value: Its value.
+            force: As in Gymnasium; but what is no attribute of either is never set here, where it would change nothing.
+
+        Returns:
+            True.
+
+        Raises:
+            AttributeError: It is neither.
+            OpenEnvGymError: The environment or the connection failed.
+        """
+        if hasattr(self, name):
+            return super().set_wrapper_attr(name, value, force=force)
+        self._alone(self._attributes.set, name, [value])
+        return True
 
     def close(self) -> None:
         """Ends the session, within two seconds. Never raises; further calls do nothing."""
@@ -245,6 +313,14 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
     def __str__(self) -> str:
         return repr(self) if self.spec is None else f"<{type(self).__name__}<{self.spec.id}>>"
 
+    def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        return self._alone(self._attributes.call, name, args, kwargs)[0]
+
+    @one_at_a_time
+    def _alone(self, ask: Callable[..., _T], *args: Any) -> _T:
+        self._enter()
+        return ask(*args)
+
     def _enter(self) -> None:
         if not self._finalizer.alive:
             raise ClientClosed(f"This {type(self).__name__} is closed; make another one.")
@@ -255,22 +331,21 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         if self._lanes[0].is_unused:
             raise ResetNeeded(f"Cannot call {call}() before reset().")
 
+    def _abandon_call(self) -> None:
+        """A step that may have been taken was reported to nobody: the next must not follow as if it had been."""
+        self._lanes.give_up_all("The call was interrupted.")
+
     def _is_connected(self) -> bool:
         return not self._lanes[0].is_unused
 
     def _row(self, asks: Sequence[Ask], timeout: float | None) -> Row:
-        try:
-            answer = self._answer(asks, timeout)
-            (rows,) = answer.source.read(self._setup.interface(), [answer], self._states)
-            for error in rows.errors.values():
-                self._lanes.name(error, 0)
-                raise error
-            observation = rows.values[0] if rows.leaves is None else self._last.row(rows.leaves, 0)
-            return Row(observation, rows.rewards[0], rows.terminations[0], rows.truncations[0], rows.infos[0])
-        except (KeyboardInterrupt, SystemExit):
-            # A step that may have been taken is reported to nobody: the next must not follow as if it had been.
-            self._lanes.let_go(0, "The call was interrupted.")
-            raise
+        answer = self._answer(asks, timeout)
+        (rows,) = answer.source.read(self._setup.interface(), [answer], self._states)
+        for error in rows.errors.values():
+            self._lanes.name(error, 0)
+            raise error
+        observation = rows.values[0] if rows.leaves is None else self._last.row(rows.leaves, 0)
+        return Row(observation, rows.rewards[0], rows.terminations[0], rows.truncations[0], rows.infos[0])
 
     def _answer(self, asks: Sequence[Ask], timeout: float | None) -> Answer:
         (answer,) = self._lanes.ask(asks, timeout)

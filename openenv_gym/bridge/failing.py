@@ -6,15 +6,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from openenv_gym_protocol.errors import ConfigurationError, OpenEnvGymError
 
+from openenv_gym.bridge.infos import FAILURE, FAILURE_MESSAGE
 from openenv_gym.bridge.lanes.lanes import Lanes
 
 OnFailure: TypeAlias = Literal["raise", "truncate", "replace"]
-
-FAILURE = "failure"
-"""The key of the info that says with which failure class a lane failed; the row that has it is invented."""
-
-FAILURE_MESSAGE = "failure_message"
-"""The key of the info that says what happened."""
 
 MOST_IN_A_ROW = 3
 """How often a lane may fail without a success between, before its failure is raised whatever was asked for."""
@@ -55,13 +50,18 @@ class Failing:
         self._lanes = lanes
         self._in_a_row: dict[int, int] = {}
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a lane that failed is reset and goes on, rather than its failure being raised."""
+        return self._on_failure != "raise"
+
     def info(self, lane: int, error: OpenEnvGymError) -> dict[str, Any] | None:
         """Takes note of a failure.
 
         Returns:
             What the lane's info says of it, or None where it has to be raised.
         """
-        if self._on_failure == "raise":
+        if not self.goes_on:
             return None
         self._in_a_row[lane] = self._in_a_row.get(lane, 0) + 1
         if self._in_a_row[lane] > MOST_IN_A_ROW:

@@ -6,15 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from openenv_gym_protocol.metadata import EPISODE_KEYS
 
 SEED_APPLIED = "seed_applied"
 REWARD_MISSING = "reward_missing"
 
-TRUNCATED_KEYS = ("truncated", "TimeLimit.truncated")
-"""Where metadata says that an episode was cut off rather than ended. They become the step's own flag."""
+FAILURE = "failure"
+"""The key of the info that says with which failure class a lane failed; the row that has it is invented."""
 
-_DROPPED = frozenset({*TRUNCATED_KEYS, "episode_id"})
-"""Said elsewhere: the flag, and the environment's ``episode_id``, which would make equal steps differ."""
+FAILURE_MESSAGE = "failure_message"
+"""The key of the info that says what happened."""
+
+_DROPPED = EPISODE_KEYS
+"""Said elsewhere: the step's own flag, and the environment's ``episode_id``, which would make equal steps differ."""
 
 _RESERVED = frozenset(
     {
@@ -26,9 +30,12 @@ _RESERVED = frozenset(
         "reset_info",
         SEED_APPLIED,
         REWARD_MISSING,
+        FAILURE,
+        FAILURE_MESSAGE,
     }
 )
-"""Keys that trainers and wrappers write themselves; metadata of that name is found under ``metadata.<key>``."""
+"""Keys that trainers, wrappers and the bridge write themselves; metadata of that name is found under
+``metadata.<key>``."""
 
 
 class InfoReader:
@@ -75,11 +82,6 @@ class InfoReader:
     def _missing(self, key: str) -> Any:
         filler = self._fillers.get(key, np.nan)
         return np.zeros_like(filler) if isinstance(filler, np.ndarray) else filler
-
-
-def is_truncated(metadata: Mapping[str, Any]) -> bool:
-    """Whether metadata says that the episode was cut off."""
-    return any(bool(metadata.get(key)) for key in TRUNCATED_KEYS)
 
 
 def _leaves(metadata: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gymnasium import Space
 from openenv_gym_protocol.bodies import Schemas, Seeding, Spaces
-from openenv_gym_protocol.errors import InvalidAction, InvalidObservation, SchemaMismatch
+from openenv_gym_protocol.errors import (
+    InvalidAction,
+    InvalidObservation,
+    OpenEnvGymError,
+    ProtocolFailure,
+    SchemaMismatch,
+)
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
 from openenv_gym_protocol.json_schema import Definitions, combined
 from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
 
 from openenv_gym.bridge.codecs.base import NULL, Codec, Refusal
 from openenv_gym.bridge.declared import Declared
+from openenv_gym.bridge.observations import Leaves, array_form
 from openenv_gym.bridge.schema.derived import View, action_codec, observation_codec
 from openenv_gym.bridge.schema.exact import exact_codec, exact_root
 
@@ -30,10 +38,13 @@ class Interface:
         seeding: What is known of seeds.
         info_keys: Keys that every info has.
         reset_options: The names of the reset options with their schemas; None where the server does not say.
+        render_modes: What it can be pictured as, where the server speaks the vector wire.
+        render_fps: Pictures a second; None where nobody says.
 
     Raises:
         SchemaMismatch: The server's spaces are not the declared ones.
         UnsupportedSchema: No space can be derived; the message names the field.
+        ProtocolFailure: What the server states cannot be read.
     """
 
     def __init__(self, schemas: Schemas, view: View | None = None, declared: Declared | None = None) -> None:
@@ -41,10 +52,20 @@ class Interface:
         said = schemas.spaces
         if declared is not None:
             said = _agreed(declared, said)
-        self._action, self._observation = _derived(schemas, view) if said is None else _exact(schemas, said, view)
+        try:
+            self._action, self._observation = _derived(schemas, view) if said is None else _exact(schemas, said, view)
+        except OpenEnvGymError:
+            raise
+        except Exception as error:
+            # Whatever it is, it is what the server states that cannot be read.
+            raise ProtocolFailure(f"The server's /schema cannot be read: {type(error).__name__}: {error}") from error
+        form = array_form(self._observation.space)
+        self._paths = None if form is None else {leaf.path for leaf in form.layout.leaves}
         self.seeding = schemas.seeding or Seeding()
         self.info_keys = tuple(schemas.info_keys or ())
         self.reset_options = schemas.reset_options
+        self.render_modes = tuple(schemas.render_modes or ())
+        self.render_fps = schemas.render_fps
         if declared is not None:
             self._complete(declared)
 
@@ -84,12 +105,25 @@ class Interface:
             hint = " A server writes null for NaN and the infinities too." if refusal.reason.startswith(NULL) else ""
             raise InvalidObservation(refusal.text("The observation") + hint) from None
 
+    def observation_leaves(self, payloads: Sequence[dict[str, Any]]) -> Leaves | None:
+        """Reads many observations at once.
+
+        Returns:
+            New arrays; None where each has to be read by ``decode_observation``, which also says what is wrong.
+        """
+        if self._paths is None:
+            return None
+        leaves = self._observation.columns(payloads)
+        return leaves if leaves is not None and leaves.keys() == self._paths else None
+
     def _complete(self, declared: Declared) -> None:
         if self.seeding.seeded_stream is None and self.seeding.seed_supported is None:
             self.seeding = Seeding(seeded_stream=declared.seeded_stream, seed_supported=declared.seed_supported)
         self.info_keys = self.info_keys or declared.info_keys
         if self.reset_options is None and declared.reset_options is not None:
             self.reset_options = dict(declared.reset_options)
+        if not self.render_modes:
+            self.render_modes, self.render_fps = declared.render_modes or (), declared.render_fps
 
 
 def declared_spaces(declared: Declared, view: View | None = None) -> tuple[Space[Any], Space[Any]]:

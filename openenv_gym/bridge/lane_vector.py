@@ -14,16 +14,18 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from openenv_gym_protocol.autoreset import AutoresetMode as OwnMode
 from openenv_gym_protocol.bodies import Schemas
-from openenv_gym_protocol.errors import ConfigurationError, OpenEnvGymError, SessionLost
+from openenv_gym_protocol.errors import OpenEnvGymError, SessionLost
 
-from openenv_gym.bridge.attributes import LaneAttributes
+from openenv_gym.bridge.attributes import LaneAttributes, warn_of_no_render_mode
 from openenv_gym.bridge.failing import Failing
+from openenv_gym.bridge.guard import one_at_a_time
 from openenv_gym.bridge.lanes.group import Episodes
 from openenv_gym.bridge.lanes.lanes import Lanes
-from openenv_gym.bridge.pending import PendingCalls, WaitTimeout
+from openenv_gym.bridge.pending import PendingCalls
 from openenv_gym.bridge.setup import Setup
 from openenv_gym.bridge.stepping import Stepping
 from openenv_gym.bridge.travel import Travels
+from openenv_gym.errors import WaitTimeout
 
 
 class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
@@ -51,6 +53,7 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
             render_mode=self.render_mode,
         )
         self._lanes = Lanes(num_envs, setup.servers, setup.timeouts, episodes, wire=setup.wire)
+        self._guard = self._lanes.guard
         failing = Failing(on_failure, self._lanes)
         self._stepping = Stepping(self._lanes, setup, episodes.autoreset, limit, failing)
         self._states = self._stepping.states
@@ -78,7 +81,8 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
         """Calls a method of every lane's environment, or reads an attribute, where the environment allows the name.
 
         What is known here needs nobody to be asked: ``session_id``, ``episode_id``, ``server``, ``np_random``,
-        ``np_random_seed``, ``render_mode`` and ``spec``; ``render`` is this class's own.
+        ``np_random_seed``, ``render_mode``, ``spec``, and a lane's ``action_space``, ``observation_space`` and
+        ``metadata``; ``render`` is this class's own.
 
         Raises:
             AttributeError: It is none of these, and no name that the environment allows on the vector wire.
@@ -90,19 +94,23 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
                 return tuple(known[name])
             if name in ("render_mode", "spec"):
                 return (getattr(self, name),) * self.num_envs
+            if name in ("action_space", "observation_space"):
+                return (getattr(self, f"single_{name}"),) * self.num_envs
+            if name == "metadata":
+                return tuple({**type(self).metadata, **self._setup.metadata()} for _ in range(self.num_envs))
             if name == "episode_id":
                 return tuple(state.reader.episode_id for state in self._states)
             if name == "session_id":
                 return tuple(self._lanes[lane].session_id for lane in range(self.num_envs))
             if name == "render":
                 return self.render() or ()
-        self._enter_idle("call")
-        return self._attributes.call(name, args, kwargs)
+        return self._call_all(name, args, kwargs)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Reads an attribute of every lane; see ``call``."""
         return self.call(name)
 
+    @one_at_a_time
     def set_attr(self, name: str, values: Any) -> None:
         """Sets an attribute of every lane's environment, where the environment allows the name.
 
@@ -121,17 +129,22 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
         self._enter_idle("set_attr")
         self._attributes.set(name, each)
 
+    @one_at_a_time
     def render(self) -> tuple[Any, ...] | None:
         """A picture, or a text, of every lane, as ``render_mode`` says.
 
+        Without one, a warning is logged and there is None for each lane, as Gymnasium's own environments do.
+
         Raises:
-            ConfigurationError: No ``render_mode`` was given, or a lane is on the standard wire.
+            ConfigurationError: A lane is on the standard wire.
+            ResetNeeded: There was no reset yet.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        if self.render_mode is None:
-            raise ConfigurationError("Nothing is rendered without a render_mode.")
         self._enter_idle("render")
-        self._check_started()
+        if self.render_mode is None:
+            warn_of_no_render_mode()
+            return (None,) * self.num_envs
+        self._check_started("render()")
         return self._attributes.render()
 
     @property
@@ -165,39 +178,40 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
             self._stepping.forget()
             self._pending.forget()
 
+    @one_at_a_time
+    def _call_all(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        self._enter_idle("call")
+        return self._attributes.call(name, args, kwargs)
+
     def _enter_idle(self, call: str) -> None:
         self._enter()
         self._pending.check_free(call, range(self.num_envs))
 
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """After an interrupt, nobody knows where the lanes stand that were under way: they are lost."""
-        try:
-            yield
-        except (KeyboardInterrupt, SystemExit):
-            self._failure = SessionLost("The call was interrupted.")
-            self._stepping.give_up("The call was interrupted before the reply came.")
-            self._pending.forget()
-            raise
+    def _abandon_call(self) -> None:
+        """After an interrupt, nobody knows where the lanes stand, nor what was reported of them: all are lost."""
+        self._failure = SessionLost("The call was interrupted.")
+        self._pending.forget()
+        self._stepping.forget()
+        self._lanes.give_up_all("The call was interrupted before its end.")
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:
         """Of a call that failed, some lanes may have moved on without anybody being told of it."""
-        with self._interruptible():
-            try:
-                yield
-            except WaitTimeout:
-                raise
-            except OpenEnvGymError as error:
+        try:
+            yield
+        except WaitTimeout:
+            raise
+        except OpenEnvGymError as error:
+            if self._guard.is_at_work:  # otherwise nothing was sent
                 self._failure = error
-                self._stepping.forget()
-                raise
+                self._stepping.give_up("The call failed before the reply came.")
+            raise
 
-    def _check_started(self) -> None:
+    def _check_started(self, call: str) -> None:
         if self._failure is not None:
             raise SessionLost(
                 "The last call failed, and what the other lanes did in it was not reported: call reset() of all "
                 f"lanes. It failed with: {self._failure}"
             ) from self._failure
         if not self._stepping.observations.is_complete:
-            raise ResetNeeded("Cannot call step(), or reset() of some lanes, before reset() of all.")
+            raise ResetNeeded(f"Cannot call {call} before reset() of all lanes.")

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Sequence
 
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
-from openenv_gym_protocol.errors import ClientClosed, ReplyTimeout
+from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 
 from openenv_gym.bridge.stepping import Stepping
-
-
-class WaitTimeout(ReplyTimeout, multiprocessing.TimeoutError):
-    """A call is not done within the time that its caller wanted to wait; it stays pending.
-
-    It is the multiprocessing.TimeoutError too that Gymnasium's own vector environments raise.
-    """
-
-
-class VectorClosed(ClientClosed, ClosedEnvironmentError):
-    """The vector environment was closed; it is the ClosedEnvironmentError of Gymnasium's own too."""
+from openenv_gym.errors import VectorClosed, WaitTimeout
 
 
 class PendingCalls:
@@ -57,7 +45,7 @@ class PendingCalls:
         if call == "reset" and self._is_late and len(lanes) == len(self._stepping.states):
             self._stepping.give_up("reset() was called before the reply came.")
             self.forget()
-        busy = self._stepping.running | self._stepping.results.keys() | self._stepping.errors.keys()
+        busy = self._stepping.running | self._stepping.results.lanes | self._stepping.errors.keys()
         if self._call is not None or not busy.isdisjoint(lanes):
             pending = self._call or "send"
             ending = "recv" if pending == "send" else f"{pending}_wait"
@@ -113,18 +101,18 @@ class PendingCalls:
             OpenEnvGymError: A lane failed; the others can still be received.
         """
         stepping = self._stepping
-        under_way = stepping.running | stepping.results.keys() | stepping.errors.keys()
+        under_way = stepping.running | stepping.results.lanes | stepping.errors.keys()
         if self._call is not None or min_lanes > len(under_way) or not under_way:
             raise NoAsyncCallError(
                 f"Calling `recv` for {min_lanes} lanes with {0 if self._call else len(under_way)} sent to.", "recv"
             )
-        missing = min_lanes - len(stepping.results) - len(stepping.errors)
+        missing = min_lanes - len(stepping.results.lanes) - len(stepping.errors)
         self._is_late = not stepping.settle(set(stepping.running), timeout, at_least=max(missing, 0))
         if self._is_late:
             raise WaitTimeout(f"Fewer than {min_lanes} lanes were done within {timeout:g} s; they are still under way.")
         for lane in sorted(stepping.errors):
             raise stepping.errors.pop(lane)
-        return sorted(stepping.results)
+        return sorted(stepping.results.lanes)
 
     def forget(self) -> None:
         """Notes that no call is under way."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from openenv_gym_protocol.errors import OpenEnvGymError, UnexpectedReply
-from openenv_gym_protocol.messages import ObservationReply, Reply, Reward
+import numpy as np
+from numpy.typing import NDArray
+from openenv_gym_protocol.errors import OpenEnvGymError, UnexpectedReply, copied
+from openenv_gym_protocol.messages import ObservationData, ObservationReply, Reply, Reward
+from openenv_gym_protocol.metadata import is_truncated
 
-from openenv_gym.bridge.infos import InfoReader, is_truncated
+from openenv_gym.bridge.infos import InfoReader
 from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.observations import Leaves
 from openenv_gym.bridge.seeds import Seeds
@@ -42,14 +46,32 @@ class Result(NamedTuple):
     final: Final | None = None
 
 
+class PlainRows(NamedTuple):
+    """Steps in the midst of episodes, with nothing to say of them but numbers: as arrays, with a row for each lane.
+
+    Attributes:
+        lanes: The lanes.
+        rewards: float64.
+        seed_applied: int64, see ``seeds``.
+        reward_missing: bool.
+    """
+
+    lanes: Sequence[int]
+    rewards: NDArray[np.float64]
+    seed_applied: NDArray[np.int64]
+    reward_missing: NDArray[np.bool_]
+
+
 @dataclass(kw_only=True)
 class Rows:
     """What some lanes answered to a reset or step.
 
     Attributes:
-        lanes: The lanes that succeeded; the lists below have one item for each.
-        values: Their observations, or
-        leaves: their observations as arrays.
+        lanes: The lanes that succeeded, without those of ``plain``; the lists below have one item for each.
+        plain: Those that took a step in the midst of an episode, where they were told apart.
+        values: The observations of ``lanes``, or
+        leaves: all observations as arrays, where
+        observed: are their lanes; None if they are ``lanes``.
         rewards: Their rewards.
         terminations: Whether their episodes terminated.
         truncations: Whether they were truncated.
@@ -60,8 +82,10 @@ class Rows:
     """
 
     lanes: list[int] = field(default_factory=list)
+    plain: PlainRows | None = None
     values: list[Any] = field(default_factory=list)
     leaves: Leaves | None = None
+    observed: Sequence[int] | None = None
     rewards: list[float] = field(default_factory=list)
     terminations: list[bool] = field(default_factory=list)
     truncations: list[bool] = field(default_factory=list)
@@ -81,6 +105,15 @@ class Rows:
         self.infos.append(row.info)
 
 
+def failed_together(rows: Rows) -> Rows:
+    """The same, with every lane as failed if one is: with the error of the first that did, which names that lane."""
+    if not rows.errors:
+        return rows
+    error = rows.errors[min(rows.errors)]
+    succeeded = [*rows.lanes, *(() if rows.plain is None else rows.plain.lanes)]
+    return Rows(errors={**{lane: copied(error) for lane in succeeded}, **rows.errors})
+
+
 class RowReader:
     """Reads one lane's replies.
 
@@ -93,6 +126,11 @@ class RowReader:
         self.seeds = Seeds()
         self.episode_id: str | None = None
         self._infos = InfoReader()
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether a reply without metadata changes nothing here, and its info has no keys but the bridge's own."""
+        return self.episode_id is None and not self._infos.keys
 
     def use(self, interface: Interface) -> None:
         """Takes up what the server says of seeds and infos."""
@@ -113,17 +151,24 @@ class RowReader:
 
         Raises:
             InvalidObservation: The observation is outside the space.
-            UnexpectedReply: It is no observation, or its reward is larger than any float.
+            UnexpectedReply: It is no observation, or its reward is no finite float.
         """
         if not isinstance(reply, ObservationReply):
             raise UnexpectedReply(f"The server sent a reply of type {reply.type!r} where an observation belongs.")
-        data = reply.data
+        return self.row(interface.decode_observation(reply.data.observation), reply.data, is_reset=is_reset)
+
+    def row(self, observation: Any, data: ObservationData, *, is_reset: bool) -> Row:
+        """Reads what stands beside an observation.
+
+        Raises:
+            UnexpectedReply: The reward is no finite float.
+        """
         metadata = data.all_metadata
         truncated = is_truncated(metadata)
         return Row(
-            interface.decode_observation(data.observation),
-            _number(data.reward),
-            bool(data.done) and not truncated,
+            observation,
+            checked_reward(data.reward),
+            data.done and not truncated,
             truncated,
             self.info(metadata, reward_missing=data.reward is None and not is_reset),
         )
@@ -140,8 +185,17 @@ class RowReader:
         return self._infos.read(metadata, reward_missing=reward_missing, seed_applied=self.seeds.applied)
 
 
-def _number(reward: Reward) -> float:
+def checked_reward(reward: Reward) -> float:
+    """A reward as a float; a missing one is 0.0.
+
+    Raises:
+        UnexpectedReply: It is NaN, infinite or larger than any float. Environments that allow such rewards have them
+            sent as missing.
+    """
     try:
-        return 0.0 if reward is None else float(reward)
+        number = 0.0 if reward is None else float(reward)
     except OverflowError as error:
         raise UnexpectedReply("The server sent a reward that is larger than any float.") from error
+    if not math.isfinite(number):
+        raise UnexpectedReply(f"The server sent the reward {number}, which no episode's return could hold.")
+    return number

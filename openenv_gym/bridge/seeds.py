@@ -20,6 +20,9 @@ APPLIED, NOT_APPLIED, NOT_CONFIRMED = 1, 0, -1
 _CONFIRMATION = {True: APPLIED, False: NOT_APPLIED, None: NOT_CONFIRMED}
 """What a sent seed has done, by what the server says of its support."""
 
+LARGEST_SEED = 2**64 - 1
+"""What the vector wire can carry; the same on the standard wire, so that both take the same."""
+
 _SEED_LIMIT = 2**31
 """Drawn seeds are below it: environments hand them to generators that take 32 bits."""
 
@@ -56,12 +59,28 @@ class Seeds:
         self.applied = _CONFIRMATION[self.seeding.seed_supported] if depends else NOT_APPLIED
         return sent
 
+    def told(self, *, applied: bool, unknown: bool) -> None:
+        """Notes what the server says of the running episode, which knows better than what was sent.
+
+        Args:
+            applied: It depends on a seed that was sent.
+            unknown: It does, but the server does not know whether the environment heeds seeds.
+        """
+        self.applied = self.meaning(applied=applied, unknown=unknown)
+
+    def meaning(self, *, applied: bool, unknown: bool) -> int:
+        """What ``applied`` is when the server says this; see ``told``."""
+        depends = _CONFIRMATION[self.seeding.seed_supported] if unknown else NOT_APPLIED
+        return APPLIED if applied else depends
+
     def peek(self, generator: np.random.Generator) -> int | None:
         """The seed that the next reset of the running session would send, with nothing drawn or noted.
 
         Args:
             generator: The lane's own.
         """
+        if not self._draws(is_new_session=False):
+            return None
         before = generator.bit_generator.state
         try:
             return self._drawn(is_new_session=False, generator=lambda: generator)
@@ -69,10 +88,12 @@ class Seeds:
             generator.bit_generator.state = before
 
     def _drawn(self, *, is_new_session: bool, generator: Callable[[], np.random.Generator]) -> int | None:
+        return int(generator().integers(_SEED_LIMIT)) if self._draws(is_new_session=is_new_session) else None
+
+    def _draws(self, *, is_new_session: bool) -> bool:
         if self.seeding.seed_supported is False:
-            return None
-        continues = self.seeding.seeded_stream and not (self._was_seeded and is_new_session)
-        return None if continues else int(generator().integers(_SEED_LIMIT))
+            return False
+        return not self.seeding.seeded_stream or (self._was_seeded and is_new_session)
 
 
 def lane_seeds(seed: Any, count: int) -> list[int | None]:
@@ -85,14 +106,14 @@ def lane_seeds(seed: Any, count: int) -> list[int | None]:
 
     Raises:
         ValueError: There are not as many seeds as lanes.
-        ConfigurationError: A seed is no integer, or negative.
+        ConfigurationError: A seed is no integer, negative, or larger than any wire carries.
     """
     if seed is None:
         return [None] * count
     if isinstance(seed, int | np.integer):
         first = checked_seed(seed)
-        return [first + lane for lane in range(count)]
-    if not isinstance(seed, Sequence | np.ndarray):
+        return [checked_seed(first + lane) for lane in range(count)]
+    if isinstance(seed, str | bytes) or not isinstance(seed, Sequence | np.ndarray):
         raise ConfigurationError(f"A seed must be an integer, or one for each environment, not {seed!r}.")
     if len(seed) != count:
         raise ValueError(
@@ -105,8 +126,10 @@ def checked_seed(seed: Any) -> int:
     """A seed as a Python integer.
 
     Raises:
-        ConfigurationError: It is no integer, or negative.
+        ConfigurationError: It is no integer, negative, or larger than any wire carries.
     """
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ConfigurationError(f"A seed must be an integer of at least 0, not {seed!r}.")
+    if seed > LARGEST_SEED:
+        raise ConfigurationError(f"A seed must be below 2**64, which {seed} is not.")
     return int(seed)

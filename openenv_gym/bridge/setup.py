@@ -15,8 +15,9 @@ from openenv_gym_protocol.errors import ConfigurationError, UnknownOption, neare
 from openenv_gym.bridge.checks import check_reset_options, check_types
 from openenv_gym.bridge.declared import Declared, declared_by_project
 from openenv_gym.bridge.interface import Interface, declared_spaces
+from openenv_gym.bridge.option_values import check_values
 from openenv_gym.bridge.schema.derived import View
-from openenv_gym.bridge.servers import make_servers
+from openenv_gym.bridge.servers.making import make_servers
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.http import fetch_schema
 from openenv_gym.transports.io_thread import io_thread
@@ -71,7 +72,7 @@ class Setup:
 
     Raises:
         UnknownOption: A keyword that nobody knows, or a render mode that there is not.
-        ConfigurationError: Keywords that contradict each other.
+        ConfigurationError: Keywords that contradict each other, or a reset option with a value that it cannot have.
         OpenEnvGymError: The server had to be asked for its spaces, and could not be.
     """
 
@@ -92,13 +93,16 @@ class Setup:
         if keywords.wire is not None and keywords.wire not in get_args(Wire):
             raise ConfigurationError(f"wire must be 'vector' or 'standard', not {keywords.wire!r}.")
         self.wire = keywords.wire
-        self._check_render_mode(keywords.render_mode)
+        modes = None if self._declared is None else self._declared.render_modes
+        if modes is not None:
+            self._check_render_mode(keywords.render_mode, modes)
         self.render_mode = keywords.render_mode
         if keywords.spaces is not None and keywords.spaces not in get_args(View):
             raise ConfigurationError(f"spaces must be 'flat' or 'faithful', not {keywords.spaces!r}.")
         self._view = keywords.spaces
         self.timeouts = Timeouts.of(keywords.timeouts)
         self._named_options = dict(keywords.reset_options or {})
+        self._options = dict(options)
         self.reset_options = {**self._named_options, **options}
         known = None if self._declared is None else self._declared.reset_options
         # A server that has to be started first cannot be asked which keywords it knows.
@@ -117,11 +121,16 @@ class Setup:
             timeouts=self.timeouts,
             sessions_per_server=sessions_per_server,
         )
+        self._declared_options: Mapping[str, Any] = {}
         if known is not None and (keywords.declared is not None or not keywords.settings):
+            self._declared_options = known
             self._check_reset_options(self._named_options, known)
+            check_values(self._owner, self.reset_options, known)
         if options and ask_for_options:
             self._check_options(options, self.interface().reset_options)
         self.action_space, self.observation_space = self._spaces()
+        if modes is None and keywords.render_mode is not None:
+            self._check_render_mode(keywords.render_mode, self.interface().render_modes)
 
     def _spaces(self) -> tuple[Space[Any], Space[Any]]:
         if self._declared is not None and self._declared.action_space is not None:
@@ -129,19 +138,25 @@ class Setup:
         interface = self.interface()
         return interface.action_space, interface.observation_space
 
-    def interface(self) -> Interface:
+    def interface(self, lanes: Sequence[int] = (0,)) -> Interface:
         """What the server says of itself; it is started and asked when that was not done before.
+
+        Args:
+            lanes: Those that are about to connect: their servers are started together.
 
         Raises:
             SchemaMismatch: Its spaces are not the declared ones.
             OpenEnvGymError: It cannot be started or asked.
         """
         if self._interface is None:
-            (server,) = self.servers.of([0])
+            server = self.servers.of(lanes)[0]
             schemas = io_thread().run(fetch_schema(server.base_url, server.options))
             interface = Interface(schemas, self._view, self._declared)
             if interface.reset_options is not None:
+                # The catalogue may know keywords that a server of another version does not.
+                self._check_options(self._options, interface.reset_options)
                 self._check_reset_options(self._named_options, interface.reset_options)
+                check_values(self._owner, self.reset_options, interface.reset_options)
             self._interface = interface
         return self._interface
 
@@ -153,7 +168,7 @@ class Setup:
 
         Raises:
             UnknownOption: An option that the environment does not have; the nearest is named.
-            ConfigurationError: A seed among the options.
+            ConfigurationError: A seed among the options, or a value that the option cannot have.
         """
         check_reset_options(options)
         if not options:
@@ -164,16 +179,19 @@ class Setup:
         known = self.interface().reset_options
         if known is not None:
             self._check_reset_options(given, known)
+            check_values(self._owner, given, known)
+        check_values(self._owner, given, self._declared_options)
         return {**self.reset_options, **given}
 
     def metadata(self) -> dict[str, Any]:
-        """What Gymnasium's ``metadata`` says of rendering, of this environment alone."""
-        declared = self._declared or Declared()
-        fps = {} if declared.render_fps is None else {"render_fps": declared.render_fps}
-        return {"render_modes": list(declared.render_modes), **fps}
+        """What Gymnasium's ``metadata`` says of rendering, of this environment alone, as far as it is known."""
+        told: Declared | Interface = self._declared or Declared()
+        if self._interface is not None and (self._declared is None or told.render_modes is None):
+            told = self._interface
+        fps = {} if told.render_fps is None else {"render_fps": told.render_fps}
+        return {"render_modes": list(told.render_modes or ()), **fps}
 
-    def _check_render_mode(self, render_mode: str | None) -> None:
-        known = () if self._declared is None else self._declared.render_modes
+    def _check_render_mode(self, render_mode: str | None, known: Sequence[str]) -> None:
         if render_mode is None or (render_mode in known and self.wire != "standard"):
             return
         if render_mode in known:
@@ -181,7 +199,9 @@ class Setup:
                 f"render_mode={render_mode!r} needs the vector wire: the standard wire carries no pictures."
             )
         what = nearest(render_mode, known) if known else "this environment renders nothing."
-        raise UnknownOption(f"{self._owner} does not support render_mode={render_mode!r}: {what}")
+        # gymnasium.make asks for pictures, to show them in a window, where the caller wrote "human".
+        meant = " (which Gymnasium asks for in place of 'human')" if render_mode == "rgb_array" else ""
+        raise UnknownOption(f"{self._owner} does not support render_mode={render_mode!r}{meant}: {what}")
 
     def _check_options(self, options: Mapping[str, Any], known: Mapping[str, Any] | None) -> None:
         for name, value in options.items():
@@ -191,7 +211,11 @@ class Setup:
 
     def _advice(self, name: str, value: Any, known: Mapping[str, Any] | None) -> str:
         if name in VECTOR_KEYWORDS and name not in self._own_names:
-            return f"{name}= is a keyword of gymnasium.make_vec, which makes a vector environment."
+            return (
+                f"{name}= is a keyword of the vector environment that gymnasium.make_vec makes by default. With "
+                f"vectorization_mode='sync' or 'async', Gymnasium's own is told by vector_kwargs={{{name!r}: ...}}, as "
+                "far as it has that keyword."
+            )
         suggestion = nearest(name, [*self._own_names, *(known or ())])
         if known is not None:
             return suggestion
@@ -213,8 +237,8 @@ def _declared(keywords: Keywords) -> Declared | None:
     said = declared_by_project(str(keywords.path))
     if said is None or not keywords.settings:
         return said
-    # Settings may change the spaces, which the manifest cannot know.
-    return replace(said, action_space=None, observation_space=None)
+    # Settings may change the spaces and what is rendered, which the manifest cannot know.
+    return replace(said, action_space=None, observation_space=None, render_modes=None, render_fps=None)
 
 
 @functools.cache

@@ -6,16 +6,19 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from openenv_gym_protocol.autoreset import AutoresetMode, Move
+from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import InvalidAction, OpenEnvGymError
 
 from openenv_gym.bridge.failing import Failing
-from openenv_gym.bridge.lane_state import LaneState, planned
+from openenv_gym.bridge.lane_state import LaneStates, lanes_over
 from openenv_gym.bridge.lanes.answers import Answer, Ask
+from openenv_gym.bridge.lanes.group import LaneGroup
 from openenv_gym.bridge.lanes.lanes import Lanes
 from openenv_gym.bridge.observations import LastObservations
-from openenv_gym.bridge.rows import Final, Result, Rows
+from openenv_gym.bridge.results import Results
+from openenv_gym.bridge.rows import Final, PlainRows, Result, Rows, failed_together
 from openenv_gym.bridge.setup import Setup
+from openenv_gym.bridge.step_batch import actions_of
 
 
 class Stepping:
@@ -47,10 +50,10 @@ class Stepping:
         max_steps: int | None,
         failing: Failing,
     ) -> None:
-        self.states = [LaneState(mode, max_steps) for _ in range(len(lanes))]
+        self.states = LaneStates(len(lanes), mode, max_steps)
         self.observations = LastObservations(setup.observation_space, len(lanes))
         self.running: set[int] = set()
-        self.results: dict[int, Result] = {}
+        self.results = Results(len(lanes))
         self.errors: dict[int, OpenEnvGymError] = {}
         self._lanes = lanes
         self._setup = setup
@@ -68,6 +71,7 @@ class Stepping:
             seeds: The seed of each, or None.
             once: Reset options that go before the constructor's this once.
         """
+        self._lanes.guard.is_at_work = True
         for lane in lanes:
             self.states[lane].seed(seeds[lane])
         self._resetting.update(lanes)
@@ -85,26 +89,28 @@ class Stepping:
             InvalidAction: An action is outside its space. Nothing was sent.
         """
         interface = self._setup.interface()
-        moves = planned({lane: self.states[lane] for lane in actions})
-        resets = [lane for lane, move in moves.items() if move is Move.RESET and not self._is_kept(lane)]
-        timeout = self._timeout(moves.values())
+        over = lanes_over(self.states, actions)
+        resets = [lane for lane in over if not self._is_kept(lane)]
         # Every action is written before anything is sent or drawn: a wrong one leaves all lanes as they were.
         written = []
-        for group, members in self._lanes.grouped([lane for lane in actions if lane not in resets]):
-            given = {lane: actions[lane] for lane in members if moves[lane] is Move.STEP}
-            idle = [lane for lane in members if moves[lane] is Move.RESET]
+        asked = [lane for lane in actions if lane not in resets] if resets else actions
+        for group, members in self._lanes.grouped(asked):
+            idle = sorted({*over}.intersection(members))
             try:
-                written.append((group, members, group.write(interface, given, idle)))
+                written.append((group, members, idle, group.write(interface, actions_of(actions, members), idle)))
             except InvalidAction as error:
                 error.args = (f"{error.message} [lane {error.lane}]",)
                 raise
+        self._lanes.guard.is_at_work = True
         self.running.update(actions)
-        asks: list[Ask] = []
-        for group, members, batch in written:
-            seeds = {lane: self._next_seed(lane, moves[lane]) for lane in members} if group.keeps_episodes else {}
-            asks += group.step(batch, seeds, timeout)
-        asks += self._resets(resets, dict.fromkeys(resets), None)
-        self._lanes.start(asks, timeout)
+        asks: dict[float | None, list[Ask]] = {}
+        for group, members, idle, batch in written:
+            timeout = self._timeout(group, may_reset=bool(idle))
+            seeds = self._next_seeds(members, idle) if group.keeps_episodes else {}
+            asks.setdefault(timeout, []).extend(group.step(batch, seeds, timeout))
+        asks.setdefault(self._setup.timeouts.reset, []).extend(self._resets(resets, dict.fromkeys(resets), None))
+        for timeout, together in asks.items():
+            self._lanes.start(together, timeout)
         self._reset_again()
 
     def settle(self, lanes: Iterable[int], timeout: float | None = None, *, at_least: int | None = None) -> bool:
@@ -118,9 +124,12 @@ class Stepping:
         Returns:
             Whether they have.
         """
+        self._lanes.guard.is_at_work = True  # an interrupt of the wait loses what is waited for
         wanted = set(lanes)
         spare = 0 if at_least is None else max(len(wanted) - at_least, 0)
         end = None if timeout is None else time.monotonic() + timeout
+        if len(wanted & self.running) <= spare:
+            self._read()  # nothing has to be waited for, and what is there is taken
         while len(wanted & self.running) > spare:
             # Others that run beside them may come first.
             needed = len(wanted & self.running) - spare if wanted >= self.running else 1
@@ -132,8 +141,9 @@ class Stepping:
 
     def give_up(self, reason: str) -> None:
         """Gives up what is under way; its lanes are lost."""
-        self._lanes.give_up(reason)
+        self._lanes.guard.is_at_work = True
         self.forget()
+        self._lanes.give_up(reason)
 
     def forget(self) -> None:
         """Forgets what is under way and what was not taken."""
@@ -150,7 +160,7 @@ class Stepping:
         """Connects lanes where that must be, and asks them to reset; those that cannot be connected fail."""
         if not lanes:
             return []
-        interface = self._setup.interface()
+        interface = self._setup.interface(lanes)
         failures = self._lanes.connect(lanes)
         asks: list[Ask] = []
         for group, members in self._lanes.grouped(lane for lane in lanes if lane not in failures):
@@ -169,16 +179,21 @@ class Stepping:
         is_alive = not self._lanes[lane].needs_connection
         return self._lanes.group_of(lane).keeps_episodes and is_alive and not self.states[lane].must_reset
 
-    def _next_seed(self, lane: int, move: Move) -> int | None:
-        state = self.states[lane]
-        if move is Move.RESET:
-            return state.reset_seed(None, is_new_session=False)
-        return state.next_seed() if self._mode is AutoresetMode.SAME_STEP else None
+    def _next_seeds(self, lanes: Sequence[int], idle: Sequence[int]) -> dict[int, int]:
+        """The seeds that are sent ahead with a step, in which the idle lanes reset."""
+        states = self.states
+        seeds = {lane: states[lane].reset_seed(None, is_new_session=False) for lane in idle}
+        given = {lane: seed for lane, seed in seeds.items() if seed is not None}
+        if self._mode is not AutoresetMode.DISABLED:
+            # In NEXT_STEP too: of an episode whose last row could not be read, the server alone knows that it is over.
+            others = [lane for lane in lanes if lane not in seeds] if seeds else lanes
+            given.update({lane: seed for lane in others if (seed := states[lane].next_seed()) is not None})
+        return given
 
-    def _timeout(self, moves: Iterable[Move]) -> float | None:
+    def _timeout(self, group: LaneGroup, *, may_reset: bool) -> float | None:
         timeouts = self._setup.timeouts
         # A server that resets within a step answers when it has done both.
-        both = self._mode is AutoresetMode.SAME_STEP or Move.RESET in set(moves)
+        both = group.keeps_episodes and (self._mode is AutoresetMode.SAME_STEP or may_reset)
         phases = [timeouts.step, timeouts.reset] if both else [timeouts.step]
         return None if None in phases else max(phase for phase in phases if phase is not None)
 
@@ -188,21 +203,26 @@ class Stepping:
         for answer in self._lanes.take():
             by_source.setdefault(id(answer.source), []).append(answer)
         for answers in by_source.values():
-            for rows in answers[0].source.read(interface, answers, self.states):
-                self._note(rows)
+            group: LaneGroup = answers[0].source
+            for rows in group.read(interface, answers, self.states):
+                # A failed lane that goes on is reset: here, not without the others, whose episodes end with its.
+                self._note(rows if group.is_divisible or not self._failing.goes_on else failed_together(rows))
         self._reset_again()
 
     def _note(self, rows: Rows) -> None:
         if rows.leaves is not None:
-            self.observations.put_leaves(rows.lanes, rows.leaves)
+            self.observations.put_leaves(rows.lanes if rows.observed is None else rows.observed, rows.leaves)
         else:
             self.observations.put(rows.lanes, rows.values)
+        if rows.plain is not None:
+            self._stepped_plainly(rows.plain)
         for row, lane in enumerate(rows.lanes):
-            result = Result(rows.rewards[row], rows.terminations[row], rows.truncations[row], rows.infos[row])
+            final = rows.finals.get(lane)
+            result = Result(rows.rewards[row], rows.terminations[row], rows.truncations[row], rows.infos[row], final)
             if rows.resets[row]:
                 self._begun(lane, result)
             else:
-                self._stepped(lane, result, rows.finals.get(lane))
+                self._stepped(lane, result)
         for lane, error in rows.errors.items():
             self._lanes.name(error, lane)
             self._fail(lane, error)
@@ -214,22 +234,32 @@ class Stepping:
             self._lanes.start(self._resets(lanes, dict.fromkeys(lanes), None), self._setup.timeouts.reset)
 
     def _begun(self, lane: int, result: Result) -> None:
-        self.states[lane].begin()
+        self.states.begin(lane)
+        self.states.note(lane)
         self._failing.succeeded(lane)
         ended = self._ended.pop(lane, None)
         # In SAME_STEP the step that came before gives all but the info.
         self._done(lane, result if ended is None else ended._replace(info=result.info))
 
-    def _stepped(self, lane: int, result: Result, final: Final | None) -> None:
+    def _stepped(self, lane: int, result: Result) -> None:
         state = self.states[lane]
-        end = state.rules.stepped(terminated=result.terminated, truncated=result.truncated)
-        result = result._replace(truncated=end.truncated, final=final)
-        if final is not None:
-            state.begin()
-        elif end.reset_now:
+        state.is_in_doubt = False
+        end = self.states.stepped(lane, terminated=result.terminated, truncated=result.truncated)
+        if end.truncated is not result.truncated:
+            result = result._replace(truncated=end.truncated)
+        if result.final is not None:
+            self.states.begin(lane)
+        self.states.note(lane)
+        if result.final is None and end.reset_now:
             self._end(lane, result)
             return
         self._done(lane, result)
+
+    def _stepped_plainly(self, rows: PlainRows) -> None:
+        """Does what ``_stepped`` does, for steps that end nothing."""
+        self.states.stepped_plainly(rows.lanes)
+        self.running.difference_update(rows.lanes)
+        self.results.add_plain(rows)
 
     def _end(self, lane: int, result: Result) -> None:
         """Keeps the step of a lane that has to be reset within it."""
@@ -237,6 +267,8 @@ class Stepping:
         self._again.append(lane)
 
     def _fail(self, lane: int, error: OpenEnvGymError) -> None:
+        self.states[lane].is_in_doubt = True
+        self.states.note(lane)
         info = None if lane in self._resetting else self._failing.info(lane, error)
         if info is None:
             self.running.discard(lane)
@@ -258,4 +290,4 @@ class Stepping:
     def _done(self, lane: int, result: Result) -> None:
         self.running.discard(lane)
         self._resetting.discard(lane)
-        self.results[lane] = result
+        self.results.add(lane, result)

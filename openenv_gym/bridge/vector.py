@@ -15,12 +15,13 @@ from openenv_gym.bridge.batch import batch_infos
 from openenv_gym.bridge.checks import check_count, read_autoreset_mode
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.failing import check_on_failure
+from openenv_gym.bridge.guard import one_at_a_time
 from openenv_gym.bridge.lane_vector import LaneVector
 from openenv_gym.bridge.masks import reset_mask
 from openenv_gym.bridge.schema.derived import View
 from openenv_gym.bridge.seeds import lane_seeds
 from openenv_gym.bridge.setup import VECTOR_KEYWORDS, Keywords, Setup
-from openenv_gym.bridge.step_batch import split_actions, step_batch
+from openenv_gym.bridge.step_batch import lane_actions
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.timeouts import Timeouts
 
@@ -37,6 +38,9 @@ class RemoteVectorEnv(LaneVector):
     It connects at the first ``reset``. All lanes' requests leave in one batch and their replies are awaited
     together; an error is raised when every lane has settled, and names its lane.
 
+    It takes one call at a time: a second thread's is refused with ``ConcurrentCall``, except ``close``. A call that is
+    interrupted ends all sessions, and ``reset`` begins others.
+
     Args:
         base_url: A server that runs already, or several, among which the lanes are dealt out in turn.
         num_envs: How many lanes.
@@ -46,7 +50,8 @@ class RemoteVectorEnv(LaneVector):
         on_failure: What becomes of a lane that fails in a step. ``"raise"``: the error is raised. ``"truncate"``: the
             lane reports its last observation with reward 0.0, truncated, and ``info["failure"]``, the failure class
             (in SAME_STEP in ``info["final_info"]``, as all that is of the episode's end); it goes on in any free
-            session. ``"replace"``: the same, on a server that is started anew.
+            session. ``"replace"``: the same, on a server that is started anew. Of an environment that resets its lanes
+            only together, all lanes of a server fail with one.
         path: As for ``RemoteEnv``, and so are all further ones.
         image: See there.
         provider: See there.
@@ -72,6 +77,8 @@ class RemoteVectorEnv(LaneVector):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "ansi"], "render_fps": 30}  # noqa: RUF012  (Gymnasium's declaration)
     _called: str | None = None
     """What messages call it, where that is not the class's name."""
+    _more_names: Sequence[str] = ()
+    """Keywords of a derived class, which messages suggest too."""
 
     def __init__(
         self,
@@ -121,11 +128,12 @@ class RemoteVectorEnv(LaneVector):
             self._called or type(self).__name__,
             keywords,
             options,
-            more_names=VECTOR_KEYWORDS,
+            more_names=(*VECTOR_KEYWORDS, *self._more_names),
             sessions_per_server=sessions_per_server,
         )
         self._set_up(num_envs, mode, limit, on_failure)
 
+    @one_at_a_time
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
@@ -144,10 +152,10 @@ class RemoteVectorEnv(LaneVector):
             UnknownOption: An option that the environment does not have.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        with self._interruptible():
-            self.reset_async(seed=seed, options=options)
-            return self.reset_wait()
+        self._begin_reset(seed, options)
+        return self._end_reset(None)
 
+    @one_at_a_time
     def reset_async(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> None:
@@ -158,17 +166,21 @@ class RemoteVectorEnv(LaneVector):
                 the lanes that are late get new sessions.
             TypeError, ValueError, OpenEnvGymError: As ``reset``.
         """
+        self._begin_reset(seed, options)
+
+    def _begin_reset(self, seed: int | Sequence[int | None] | None, options: dict[str, Any] | None) -> None:
         self._enter()
         seeds = lane_seeds(seed, self.num_envs)
         lanes, rest = reset_mask(options, self.num_envs)
         self._setup.reset_data(rest)
         self._pending.check_free("reset", lanes)
         if len(lanes) < self.num_envs:
-            self._check_started()
+            self._check_started("reset() of some lanes")
         with self._noting_failure():
             self._stepping.reset(lanes, {lane: seeds[lane] for lane in lanes}, rest)
             self._pending.begin("reset", lanes)
 
+    @one_at_a_time
     def reset_wait(self, timeout: float | None = None) -> tuple[Any, dict[str, Any]]:
         """Ends what ``reset_async`` began, and returns what ``reset`` returns.
 
@@ -180,13 +192,16 @@ class RemoteVectorEnv(LaneVector):
             WaitTimeout: It is not done yet; it stays pending.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        with self._interruptible():
-            lanes = self._settle("reset", timeout)
-            if len(lanes) == self.num_envs:
-                self._failure = None
-            infos = [(lane, self._stepping.results.pop(lane).info) for lane in lanes]
-            return self._stepping.observations.batch(), batch_infos(self.num_envs, infos)
+        return self._end_reset(timeout)
 
+    def _end_reset(self, timeout: float | None) -> tuple[Any, dict[str, Any]]:
+        lanes = self._settle("reset", timeout)
+        if len(lanes) == self.num_envs:
+            self._failure = None
+        infos = [(lane, self._stepping.results.pop(lane).info) for lane in lanes]
+        return self._stepping.observations.batch(), batch_infos(self.num_envs, infos)
+
+    @one_at_a_time
     def step(self, actions: Any) -> VectorStep:
         """Takes a step in every lane; in a lane whose episode is over, what ``autoreset_mode`` says.
 
@@ -205,10 +220,10 @@ class RemoteVectorEnv(LaneVector):
             SessionLost: The last call failed; only ``reset`` may follow.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        with self._interruptible():
-            self.step_async(actions)
-            return self.step_wait()
+        self._begin_step(actions)
+        return self._end_step(None)
 
+    @one_at_a_time
     def step_async(self, actions: Any) -> None:
         """Begins what ``step`` does; ``step_wait`` ends it.
 
@@ -216,15 +231,19 @@ class RemoteVectorEnv(LaneVector):
             AlreadyPendingCallError: Another call is pending.
             ResetNeeded, EpisodeOver, InvalidAction, SessionLost: As ``step``. Nothing was sent.
         """
+        self._begin_step(actions)
+
+    def _begin_step(self, actions: Any) -> None:
         self._enter()
         lanes = list(range(self.num_envs))
         self._pending.check_free("step", lanes)
-        self._check_started()
-        single = split_actions(self.action_space, self.single_action_space, actions, self.num_envs)
-        with self._interruptible():
-            self._stepping.step(dict(enumerate(single)))
-            self._pending.begin("step", lanes)
+        self._check_started("step()")
+        given = lane_actions(self.action_space, self.single_action_space, actions, lanes)
+        with self._noting_failure():
+            self._stepping.step(given)
+        self._pending.begin("step", lanes)
 
+    @one_at_a_time
     def step_wait(self, timeout: float | None = None) -> VectorStep:
         """Ends what ``step_async`` began, and returns what ``step`` returns.
 
@@ -237,14 +256,19 @@ class RemoteVectorEnv(LaneVector):
                 late. What comes is never taken for the result of another call.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        with self._interruptible():
-            lanes = self._settle("step", timeout)
-            batch = step_batch([self._stepping.results.pop(lane) for lane in lanes])
-            observations = self._stepping.observations.batch()
-            return observations, batch.rewards, batch.terminations, batch.truncations, batch.infos
+        return self._end_step(timeout)
 
+    def _end_step(self, timeout: float | None) -> VectorStep:
+        lanes = self._settle("step", timeout)
+        batch = self._stepping.results.take(lanes)
+        observations = self._stepping.observations.batch()
+        return observations, batch.rewards, batch.terminations, batch.truncations, batch.infos
+
+    @one_at_a_time
     def send(self, actions: Any, lanes: Sequence[int] | NDArray[np.int64] | None = None) -> None:
-        """Begins a step in some lanes, and waits for nothing; ``recv`` takes what comes.
+        """Begins a step in some lanes and does not wait for it; ``recv`` takes what comes.
+
+        A lane that lost its session and resets in this step is connected first, which is waited for.
 
         Args:
             actions: One action for each lane, as a list or as a value of the batched space.
@@ -257,12 +281,13 @@ class RemoteVectorEnv(LaneVector):
         self._enter()
         chosen = self._chosen(lanes)
         self._pending.check_free("send", chosen)
-        self._check_started()
+        self._check_started("send()")
         batched = batch_space(self.single_action_space, len(chosen))
-        single = split_actions(batched, self.single_action_space, actions, len(chosen))
-        with self._interruptible():
-            self._stepping.step(dict(zip(chosen, single, strict=True)))
+        given = lane_actions(batched, self.single_action_space, actions, chosen)
+        with self._noting_failure():
+            self._stepping.step(given)
 
+    @one_at_a_time
     def recv(self, min_lanes: int = 1, timeout: float | None = None) -> LanesStep:
         """Takes the steps that are done, and leaves the others running.
 
@@ -281,18 +306,17 @@ class RemoteVectorEnv(LaneVector):
                 again, or reset if it is lost.
         """
         self._enter()
-        with self._interruptible():
-            lanes = self._pending.receive(min_lanes, timeout)
-            batch = step_batch([self._stepping.results.pop(lane) for lane in lanes])
-            observations = self._stepping.observations.batch(lanes)
-            return (
-                np.array(lanes, np.int64),
-                observations,
-                batch.rewards,
-                batch.terminations,
-                batch.truncations,
-                batch.infos,
-            )
+        lanes = self._pending.receive(min_lanes, timeout)
+        batch = self._stepping.results.take(lanes)
+        observations = self._stepping.observations.batch(lanes)
+        return (
+            np.array(lanes, np.int64),
+            observations,
+            batch.rewards,
+            batch.terminations,
+            batch.truncations,
+            batch.infos,
+        )
 
     def _chosen(self, lanes: Sequence[int] | NDArray[np.int64] | None) -> list[int]:
         chosen = list(range(self.num_envs)) if lanes is None else [int(lane) for lane in lanes]

@@ -63,6 +63,9 @@ class Schemas(BaseModel):
     spaces: Spaces | None = Field(default=None, alias="x-gymnasium-spaces")
     reset_options: dict[str, Any] | None = Field(default=None, alias="x-reset-options")
     info_keys: list[str] | None = Field(default=None, alias="x-info-keys")
+    render_modes: list[str] | None = Field(default=None, alias="x-render-modes")
+    render_fps: int | float | None = Field(default=None, alias="x-render-fps")
+    """Pictures a second."""
     seeding: Seeding | None = Field(default=None, alias="x-openenv-gym")
 
 

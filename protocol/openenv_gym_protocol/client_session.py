@@ -38,6 +38,14 @@ class SessionState(Enum):
     """Closed by its owner, for good."""
 
 
+def lost_session(call: str, cause: errors.OpenEnvGymError | None) -> errors.SessionLost:
+    """The error of a call whose session is gone, which tells why."""
+    reason = f" ({cause})" if cause else ""
+    error = errors.SessionLost(f"The session is lost{reason}. {call}() would meet another episode: call reset() first.")
+    error.__cause__ = cause
+    return error
+
+
 class ClientSession:
     """The state of one session, seen from its client.
 
@@ -72,10 +80,7 @@ class ClientSession:
         if self.state is SessionState.WAITING:
             raise errors.UnexpectedReply("A request is open already; its reply has to be read first.")
         if self.state is SessionState.LOST and not isinstance(request, ResetRequest):
-            reason = f" ({self.cause})" if self.cause else ""
-            raise errors.SessionLost(
-                f"The session is lost{reason}. {request.type}() would meet another episode: call reset() first."
-            ) from self.cause
+            raise lost_session(request.type, self.cause)
 
     def connected(self) -> None:
         """Notes that a new connection is open."""

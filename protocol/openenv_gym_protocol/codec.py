@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from openenv_gym_protocol import errors, json_codec
 from openenv_gym_protocol.messages import (
@@ -19,6 +19,8 @@ from openenv_gym_protocol.messages import (
 )
 
 _M = TypeVar("_M", bound=BaseModel)
+
+_read_reply = TypeAdapter[Reply](Annotated[Reply, Field(discriminator="type")]).validator.validate_json
 
 
 def encode_request(request: Request) -> str:
@@ -67,6 +69,15 @@ def decode_reply(frame: str | bytes) -> Reply:
     """
     if isinstance(frame, bytes):
         raise errors.InvalidJson("The server sent a binary frame, which is not part of the standard wire.")
+    try:
+        reply: Reply = _read_reply(frame)
+    except (ValueError, TypeError):
+        return _reply_step_by_step(frame)
+    return reply
+
+
+def _reply_step_by_step(frame: str) -> Reply:
+    """Reads a frame that is most likely wrong, to tell what is wrong with it."""
     value = json_codec.decode(frame)
     if not isinstance(value, dict):
         raise errors.UnexpectedReply(f"The server sent {_json_kind(value)} where a JSON object belongs.")
@@ -100,7 +111,7 @@ def error_from_reply(data: ErrorData) -> errors.OpenEnvGymError:
             )
         case errors.ErrorCode.VALIDATION_ERROR:
             faults = _faults(extra.get("errors"))
-            return errors.InvalidMessage(_with_faults(text, faults), errors=faults)
+            return errors.InvalidMessage(with_faults(text, faults), errors=faults)
         case errors.ErrorCode.INVALID_JSON:
             return errors.InvalidJson(text)
         case errors.ErrorCode.UNKNOWN_TYPE:
@@ -141,7 +152,8 @@ def _faults(value: Any) -> list[dict[str, Any]]:
     return [fault for fault in value if isinstance(fault, dict)] if isinstance(value, list) else []
 
 
-def _with_faults(text: str, faults: list[dict[str, Any]]) -> str:
+def with_faults(text: str, faults: list[dict[str, Any]]) -> str:
+    """A refusal's text with what was wrong, where that is known."""
     if not faults:
         return text
     told = "; ".join(f"{_place(fault)}: {fault.get('msg', 'wrong')}" for fault in faults[:5])

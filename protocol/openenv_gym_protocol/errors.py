@@ -13,6 +13,7 @@
     │   ├── SessionError                the server ended or refused the session
     │   ├── ServerStartError            a server did not become ready
     │   ├── ProviderError               a provider cannot work here at all
+    │   │   └── ImageBuildError           a step of an image's build failed
     │   └── ClientClosed                the client was closed by its owner
     ├── TimeoutFailure                "timeout": a deadline passed
     │   ├── ConnectTimeout
@@ -32,13 +33,15 @@
         ├── InvalidObservation          a value outside the declared space
         ├── EpisodeOver                 a step after the end of an episode, with autoreset disabled
         ├── UnknownOption
+        ├── NotOffered                  the environment does not have what was asked for
         ├── UnsupportedSchema           a JSON Schema no space can be derived from
         ├── Unauthorized
         ├── NotPicklable                a connected environment or client
         └── ConfigurationError
 
-Two leaves live in ``openenv_gym.bridge.pending``, because they are Gymnasium's and multiprocessing's exceptions too:
-``WaitTimeout`` below ReplyTimeout and ``VectorClosed`` below ClientClosed.
+Three leaves live in ``openenv_gym.errors``, which has all of these too: ``WaitTimeout`` below ReplyTimeout and
+``VectorClosed`` below ClientClosed, because they are multiprocessing's and Gymnasium's exceptions too, and
+``ConcurrentCall`` below ValidationFailure.
 
 Each is built from one string, so that Gymnasium's AsyncVectorEnv can raise it again from its class and text,
 and pickles with its data.
@@ -181,6 +184,32 @@ class ProviderError(InfrastructureFailure):
     """A provider cannot work here: no engine, no permission, a missing dependency."""
 
 
+class ImageBuildError(ProviderError):
+    """An image could not be built.
+
+    Attributes:
+        step: The step that failed, counted from 1; None when none had begun.
+        command: The step's line of the Dockerfile, such as ``RUN make``; empty when none had begun.
+        exit_code: How that command ended; None when the step failed without running one.
+        logs: The last lines of the build's output.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        step: int | None = None,
+        command: str = "",
+        exit_code: int | None = None,
+        logs: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.step = step
+        self.command = command
+        self.exit_code = exit_code
+        self.logs = logs
+
+
 class ClientClosed(InfrastructureFailure):
     """The client was closed by its owner and answers no more calls."""
 
@@ -286,7 +315,7 @@ class InvalidObservation(ValidationFailure):
 
 
 class EpisodeOver(ValidationFailure, AssertionError):
-    """A step of an episode that ended, where only the caller may reset.
+    """A step where no episode runs: it ended and only the caller may reset, or none ever began.
 
     It is an AssertionError too, because that is what Gymnasium's own vector environments raise.
     """
@@ -296,6 +325,13 @@ class UnknownOption(ValidationFailure, TypeError):
     """An option, setting or keyword that nobody knows; the message names the nearest known one.
 
     It is a TypeError too, because callers of ``gymnasium.make`` probe keywords by catching that.
+    """
+
+
+class NotOffered(ValidationFailure, NotImplementedError):
+    """The environment, or its server, does not have what was asked for.
+
+    It is a NotImplementedError too, because that is what the environment's own method would raise.
     """
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,9 +34,14 @@ from gymnasium import Space, spaces
 from gymnasium.spaces.text import alphanumeric
 
 from openenv_gym_protocol.errors import ConfigurationError
+from openenv_gym_protocol.json_codec import MAX_FRAME_BYTES
+from openenv_gym_protocol.space_data import REQUIRED_KEYS
 
 SpaceData: TypeAlias = dict[str, Any]
 """A space as JSON: an object with a ``type``."""
+
+MAX_ELEMENTS = MAX_FRAME_BYTES
+"""The elements that one leaf of a space may have; no frame could carry a value of more."""
 
 _Writer: TypeAlias = Callable[[Any], SpaceData]
 _Reader: TypeAlias = Callable[[Mapping[str, Any]], "Space[Any]"]
@@ -71,7 +76,7 @@ def data_to_space(data: Mapping[str, Any]) -> Space[Any]:
         return read(data)
     except KeyError as error:
         raise ConfigurationError(f"The data of a {kind} space lacks {error}: {data!r}.") from error
-    except (AssertionError, OverflowError, TypeError, ValueError) as error:
+    except (AssertionError, AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise ConfigurationError(f"The data of a {kind} space is wrong: {error}") from error
 
 
@@ -84,6 +89,7 @@ def register(name: str, space_class: type[Space[Any]], write: _Writer, read: _Re
         write: Gives the keys besides ``type``.
         read: Builds the space from the whole object.
     """
+    REQUIRED_KEYS.setdefault(name, ())
     _FORMS_BY_CLASS[space_class] = (name, write)
     _READERS[name] = read
 
@@ -120,9 +126,17 @@ def _write_box(space: spaces.Box) -> SpaceData:
     }
 
 
+def _checked_shape(lengths: Iterable[Any]) -> tuple[int, ...]:
+    """A shape, before anything of its size is made."""
+    shape = tuple(int(length) for length in lengths)
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise ValueError(f"a value of shape {shape} has more than {MAX_ELEMENTS} elements")
+    return shape
+
+
 def _read_box(data: Mapping[str, Any]) -> spaces.Box:
     dtype = np.dtype(data.get("dtype", "float32"))
-    shape = tuple(int(length) for length in data["shape"])
+    shape = _checked_shape(data["shape"])
     return spaces.Box(
         _numbers(data["low"], dtype, shape), _numbers(data["high"], dtype, shape), shape=shape, dtype=dtype.type
     )
@@ -150,6 +164,12 @@ def _read_multi_discrete(data: Mapping[str, Any]) -> spaces.MultiDiscrete:
 
 def _write_multi_binary(space: spaces.MultiBinary) -> SpaceData:
     return {"n": int(space.n) if isinstance(space.n, int | np.integer) else [int(length) for length in space.n]}
+
+
+def _read_multi_binary(data: Mapping[str, Any]) -> spaces.MultiBinary:
+    count = data["n"]
+    _checked_shape([count] if isinstance(count, int) else count)
+    return spaces.MultiBinary(count)
 
 
 def _write_text(space: spaces.Text) -> SpaceData:
@@ -199,7 +219,7 @@ _READERS: dict[str, _Reader] = {}
 register("Box", spaces.Box, _write_box, _read_box)
 register("Discrete", spaces.Discrete, _write_discrete, _read_discrete)
 register("MultiDiscrete", spaces.MultiDiscrete, _write_multi_discrete, _read_multi_discrete)
-register("MultiBinary", spaces.MultiBinary, _write_multi_binary, lambda data: spaces.MultiBinary(data["n"]))
+register("MultiBinary", spaces.MultiBinary, _write_multi_binary, _read_multi_binary)
 register("Text", spaces.Text, _write_text, _read_text)
 register("Dict", spaces.Dict, _write_dict, _read_dict)
 register("Tuple", spaces.Tuple, _write_parts, lambda data: spaces.Tuple([data_to_space(s) for s in data["spaces"]]))

@@ -23,6 +23,13 @@ class Tool(BaseModel):
     input_schema: dict[str, Any]
 
 
+def function_schema(tool: Tool) -> dict[str, Any]:
+    """A tool in the function format that OpenAI's API and the chat templates of transformers take in ``tools=``."""
+    parameters = {"type": "object", "properties": {}, **tool.input_schema}
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
 class ToolErrorType(StrEnum):
     """Why a tool call failed before or instead of the tool's own answer."""
 

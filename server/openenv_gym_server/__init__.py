@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from openenv_gym_server.config import ConcurrencyConfig, ServerMode
     from openenv_gym_server.environment import Environment, Transform, truncated
     from openenv_gym_server.mcp import MCPEnvironment
-    from openenv_gym_server.serve import serve
+    from openenv_gym_server.serve import Tls, serve
+    from openenv_gym_server.tasks import TaskProvider
+    from openenv_gym_server.tool_episode import ToolState
+    from openenv_gym_server.tool_results import ToolImage
     from openenv_gym_server.vector_environment import ResetArrays, StepArrays, VectorEnvironment
 
 __all__ = [
@@ -43,9 +46,13 @@ __all__ = [
     "ServerMode",
     "State",
     "StepArrays",
+    "TaskProvider",
+    "Tls",
     "Tool",
     "ToolError",
     "ToolErrorType",
+    "ToolImage",
+    "ToolState",
     "Transform",
     "VectorEnvironment",
     "create_app",
@@ -69,7 +76,10 @@ _MODULES = {
     "openenv_gym_server.config": ("ConcurrencyConfig", "ServerMode"),
     "openenv_gym_server.environment": ("Environment", "Transform", "truncated"),
     "openenv_gym_server.mcp": ("MCPEnvironment",),
-    "openenv_gym_server.serve": ("serve",),
+    "openenv_gym_server.serve": ("Tls", "serve"),
+    "openenv_gym_server.tasks": ("TaskProvider",),
+    "openenv_gym_server.tool_episode": ("ToolState",),
+    "openenv_gym_server.tool_results": ("ToolImage",),
     "openenv_gym_server.vector_environment": ("ResetArrays", "StepArrays", "VectorEnvironment"),
 }
 _HOMES = {name: (module, name) for module, names in _MODULES.items() for name in names}
@@ -82,3 +92,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, original = _HOMES[name]
     return getattr(import_module(module), original)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import gc
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from fastapi import FastAPI
 from pydantic import BaseModel
-from starlette.routing import WebSocketRoute
+from starlette.routing import Route, WebSocketRoute
 
 from openenv_gym_server import logs
 from openenv_gym_server.config import ServerConfig, ServerMode, session_limit
@@ -18,10 +19,13 @@ from openenv_gym_server.dispatch import Contract
 from openenv_gym_server.guard import Guard
 from openenv_gym_server.routes.faults import install_fault_handlers
 from openenv_gym_server.routes.http import control_routes
+from openenv_gym_server.routes.mcp import McpEndpoint
+from openenv_gym_server.routes.mcp_socket import McpSocketEndpoint
 from openenv_gym_server.routes.meta import meta_routes
 from openenv_gym_server.routes.tasks import task_routes
 from openenv_gym_server.routes.websocket import WebSocketEndpoint
 from openenv_gym_server.service import Service
+from openenv_gym_server.sockets.takeover import Marker
 
 _SHUTDOWN_PATIENCE = 5.0
 
@@ -37,6 +41,8 @@ def create_fastapi_app(
     *,
     mode: str | None = None,
     reset_observation_cls: type[BaseModel] | None = None,
+    allowed_hosts: Sequence[str] | None = None,
+    allowed_origins: Sequence[str] | None = None,
 ) -> FastAPI:
     """Makes the web application of an environment, without a web page.
 
@@ -50,6 +56,9 @@ def create_fastapi_app(
         state_cls: The model of the state; by default what the environment class names as its own.
         mode: ``simulation`` or ``production``; by default what the variable ``OPENENV_MODE`` says.
         reset_observation_cls: The model of what reset returns, where it differs.
+        allowed_hosts: What requests may name as ``Host``; the variable ``OPENENV_GYM_ALLOWED_HOSTS`` beats it.
+        allowed_origins: The origins of web pages that may use the server besides its own; the variable
+            ``OPENENV_GYM_ALLOWED_ORIGINS`` beats it.
 
     Returns:
         An ASGI application. Its ``state.openenv_gym`` holds the server's parts.
@@ -58,6 +67,11 @@ def create_fastapi_app(
         ConfigurationError: Settings that cannot be, or that contradict each other.
     """
     config = ServerConfig.from_environ(mode=mode)
+    config = replace(
+        config,
+        allowed_hosts=config.allowed_hosts or tuple(allowed_hosts or ()),
+        allowed_origins=config.allowed_origins or tuple(allowed_origins or ()),
+    )
     definition = define(
         env,
         action_cls,
@@ -79,20 +93,31 @@ def create_fastapi_app(
 
 
 def _application(service: Service) -> FastAPI:
+    sockets = WebSocketEndpoint(service)
+    mcp = McpEndpoint(service)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         logs.configure(service.config.log_format)
+        # What is there by now stays: later collections, which hold up every session, have less to look through.
+        gc.collect()
+        gc.freeze()
         yield
+        await sockets.end()
+        await mcp.close()
         await service.sessions.shutdown(_SHUTDOWN_PATIENCE)
 
     app = FastAPI(title="OpenEnv Environment HTTP API", version="1.0.0", lifespan=lifespan)
     app.state.openenv_gym = service
-    app.add_middleware(Guard, token=service.config.token, max_body_bytes=service.config.max_frame_bytes)
+    app.add_middleware(Guard, config=service.config, counters=service.counters)
+    app.add_middleware(Marker)
     install_fault_handlers(app, retry_after=service.config.capacity_wait)
     app.include_router(meta_routes(service))
     if service.config.mode is ServerMode.SIMULATION:
         app.include_router(control_routes(service))
-    app.router.routes.append(WebSocketRoute("/ws", WebSocketEndpoint(service)))
+    app.router.routes.append(WebSocketRoute("/ws", sockets))
+    app.router.routes.append(Route("/mcp", mcp, include_in_schema=False))
+    app.router.routes.append(WebSocketRoute("/mcp", McpSocketEndpoint(service)))
     app.include_router(task_routes(service))
     return app
 
@@ -113,6 +138,8 @@ def create_app(
     *,
     mode: str | None = None,
     reset_observation_cls: type[BaseModel] | None = None,
+    allowed_hosts: Sequence[str] | None = None,
+    allowed_origins: Sequence[str] | None = None,
 ) -> FastAPI:
     """Makes the web application of an environment.
 
@@ -130,4 +157,6 @@ def create_app(
         state_cls,
         mode=mode,
         reset_observation_cls=reset_observation_cls,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
     )

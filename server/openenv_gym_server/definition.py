@@ -64,7 +64,7 @@ def define(
 
     Raises:
         TypeError: The factory is not callable.
-        ConfigurationError: The class declares an execution that does not exist.
+        ConfigurationError: The class declares an execution that does not exist, or what describes no space.
     """
     if not callable(factory):
         raise TypeError(f"The factory must be a class or a function that makes environments, not {factory!r}.")

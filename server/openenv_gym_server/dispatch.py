@@ -10,20 +10,24 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from openenv_gym_protocol.errors import (
     ExecutionError,
     FactoryError,
+    InvalidAction,
+    InvalidMessage,
     UnknownMessageType,
 )
 from pydantic import BaseModel
 
 from openenv_gym_server.config import ServerConfig, ServerMode
+from openenv_gym_server.counters import Tally
 from openenv_gym_server.definition import Definition
 from openenv_gym_server.failures import FailureReporter
+from openenv_gym_server.loops import runs_on_a_loop, wait_for
 from openenv_gym_server.serialisation import Result, state_data, take_apart, to_json
 from openenv_gym_server.traits import Method, find_method
 from openenv_gym_server.validation import read_action, read_reset
@@ -32,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
+_NO_OPTIONS: Mapping[str, Any] = {}
 _MAX_DROPPED_KEYS = 50
 _MAX_KEY_LENGTH = 60
 """Bounds for what strangers can write into the log."""
@@ -66,15 +71,6 @@ class Contract:
         self.reporter = FailureReporter(self.config)
 
 
-@dataclass
-class Tally:
-    """What one session has done; written by its worker only."""
-
-    resets: int = 0
-    steps: int = 0
-    failures: int = 0
-
-
 class Host:
     """Owns one session's environment and runs its code; used from one thread only.
 
@@ -83,6 +79,7 @@ class Host:
         abandoned: Nobody waits for its answers any more, so that a cancelled call may end without one.
         patience: The seconds that the running request allows, where its transport carries a deadline and keeps it
             itself; the server's own limits are not shorter then.
+        as_columns: Observations go into columns, and into no JSON.
     """
 
     def __init__(self, contract: Contract, session_id: str) -> None:
@@ -91,6 +88,7 @@ class Host:
         self.activity: Activity | None = None
         self.abandoned = False
         self.patience: float | None = None
+        self.as_columns = False
         self.tally = Tally()
         self._environment: Any = None
         self._class: type = object
@@ -108,6 +106,8 @@ class Host:
         try:
             self._environment = self.contract.definition.factory(**arguments)
             self._class = type(self._environment)
+            if hasattr(self._class, "server_mode"):
+                self._environment.server_mode = self.contract.config.mode
         except BaseException as error:
             self.report(error, "the constructor")
             name = self.contract.definition.factory_name
@@ -127,7 +127,11 @@ class Host:
         """
         self._require_simulation("reset")
         method = self._method("reset")
-        options = read_reset(self.contract.definition, method, data)
+        try:
+            options = read_reset(self.contract.definition, method, data)
+        except InvalidMessage:
+            self.tally.invalid += 1
+            raise
         self._log_dropped(data.keys() - options.keys())
         self.tally.resets += 1
         return await self._observe(method, (), options)
@@ -140,21 +144,51 @@ class Host:
             options: Further arguments; those that the environment's step does not take are dropped.
 
         Raises:
-            InvalidMessage: The action's model refuses the data.
+            InvalidMessage: The action's model refuses the data, or the environment raised ``InvalidAction``.
             ExecutionError: The environment failed.
         """
-        tool_actions = self.contract.definition.tool_actions
-        if not tool_actions:
-            self._require_simulation("step")
-        action = read_action(self.contract.definition, data)
-        if type(action) not in tool_actions.values():
-            self._require_simulation("step")
+        action = self._read_action(data)
+        if not options:
+            return await self.take(action)
         self.tally.steps += 1
         method = self._method("step")
-        if not options:
-            return await self._observe(method, (action,), {})
         taken = {key: value for key, value in options.items() if method.takes(key)}
         return await self._observe(method, (action,), taken, options.get("timeout_s"))
+
+    async def take(self, action: BaseModel) -> Result:
+        """Steps with an action that was read already; agents call tools by it, in production too."""
+        self.tally.steps += 1
+        return await self._observe(self._method("step"), (action,), {})
+
+    def step_at_once(self, data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS) -> Result:
+        """Does what ``step`` does, for environments that do not await: without a coroutine it takes half the time.
+
+        Args:
+            data: The action's fields.
+            options: Further arguments; those that the environment's step does not take are dropped.
+
+        Raises:
+            InvalidMessage: The action's model refuses the data, or the environment raised ``InvalidAction``.
+            ExecutionError: The environment failed.
+        """
+        action = self._read_action(data)
+        self.tally.steps += 1
+        method = self._method("step")
+        taken = options if options.keys() <= method.names else {k: v for k, v in options.items() if method.takes(k)}
+        started = time.monotonic()
+        self.activity = Activity("step", started, options.get("timeout_s"))
+        try:
+            observation = getattr(self._environment, method.name)(action, **taken)
+            if not isinstance(observation, BaseModel):
+                observation = run_to_end(self._settled(observation))
+            return self._taken_apart(observation)
+        except InvalidAction as error:
+            raise InvalidMessage(error.message) from error
+        except BaseException as error:
+            raise self.report(error, "step") from error
+        finally:
+            self.activity = None
+            self.tally.time("step", started)
 
     async def state(self) -> dict[str, Any]:
         """Reads the environment's state.
@@ -169,20 +203,26 @@ class Host:
 
         return await self._guarded("state", read())
 
-    async def observe_arrays(self, operation: str, *arguments: Any) -> Any:
+    async def observe_arrays(self, operation: str, lanes: int, *arguments: Any, **seeds: Any) -> Any:
         """Calls ``reset_arrays`` or ``step_arrays`` of an environment of many lanes.
 
         Args:
             operation: reset or step.
+            lanes: How many lanes do it; each counts.
             *arguments: What the method is given.
+            **seeds: The seeds of the resets that the lanes make by themselves, where the method takes them.
 
         Raises:
             ExecutionError: The environment failed.
         """
         self._require_simulation(operation)
+        if operation == "reset":
+            self.tally.resets += lanes
+        else:
+            self.tally.steps += lanes
 
         async def observe() -> Any:
-            return await self._settled(getattr(self._environment, f"{operation}_arrays")(*arguments))
+            return await self._settled(getattr(self._environment, f"{operation}_arrays")(*arguments, **seeds))
 
         return await self._guarded(operation, observe())
 
@@ -247,7 +287,7 @@ class Host:
 
         An environment may cancel every task it finds, its own and other sessions' included; those are failures.
         """
-        return self.abandoned and isinstance(error, asyncio.CancelledError) and _runs_on_a_loop()
+        return self.abandoned and isinstance(error, asyncio.CancelledError) and runs_on_a_loop()
 
     def written(self, value: Any, operation: str) -> str:
         """Writes an answer as JSON, here and not on the server's event loop.
@@ -264,11 +304,27 @@ class Host:
         self, method: Method, positional: tuple[Any, ...], options: Mapping[str, Any], timeout_s: float | None = None
     ) -> Result:
         async def observe() -> Result:
-            observation = await self._settled(getattr(self._environment, method.name)(*positional, **options))
-            allow = self.contract.definition.traits.allow_nonfinite_reward
-            return take_apart(observation, allow_nonfinite_reward=allow)
+            return self._taken_apart(
+                await self._settled(getattr(self._environment, method.name)(*positional, **options))
+            )
 
-        return await self._guarded(method.operation, observe(), timeout_s=timeout_s)
+        try:
+            return await self._guarded(method.operation, observe(), timeout_s=timeout_s, passed_on=(InvalidAction,))
+        except InvalidAction as error:
+            # What is wrong with an action is the client's, whoever found it.
+            raise InvalidMessage(error.message) from error
+
+    def _taken_apart(self, observation: Any) -> Result:
+        allow = self.contract.definition.traits.allow_nonfinite_reward
+        return take_apart(observation, allow_nonfinite_reward=allow, as_columns=self.as_columns)
+
+    def _read_action(self, data: dict[str, Any]) -> BaseModel:
+        self._require_simulation("step")
+        try:
+            return read_action(self.contract.definition, data)
+        except InvalidMessage:
+            self.tally.invalid += 1
+            raise
 
     async def _settled(self, value: Any) -> Any:
         if isinstance(value, BaseModel) or not inspect.isawaitable(value):
@@ -276,7 +332,7 @@ class Host:
         if self.contract.definition.traits.execution == "async":
             return await value
         # Here there is no event loop; what is ready at once is as good as a plain value.
-        return run_to_end(_wait_for(value))
+        return run_to_end(wait_for(value))
 
     async def _guarded(
         self,
@@ -287,7 +343,8 @@ class Host:
         passed_on: tuple[type[Exception], ...] = (),
     ) -> _T:
         # BaseException: an environment that calls sys.exit must not end the server's thread.
-        self.activity = Activity(operation, time.monotonic(), timeout_s)
+        started = time.monotonic()
+        self.activity = Activity(operation, started, timeout_s)
         try:
             return await work
         except passed_on:
@@ -298,6 +355,12 @@ class Host:
             raise self.report(error, operation) from error
         finally:
             self.activity = None
+            self.tally.time(operation, started)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the environment lists tools by itself, whatever the app's action class."""
+        return callable(getattr(self._environment, "list_tools", None))
 
     def _require_simulation(self, operation: str) -> None:
         if self.contract.config.mode is ServerMode.PRODUCTION:
@@ -334,14 +397,3 @@ def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
         return result
     work.close()
     raise ExecutionError('The environment awaits: declare execution = "async", so that it gets an event loop.')
-
-
-def _runs_on_a_loop() -> bool:
-    try:
-        return asyncio.current_task() is not None
-    except RuntimeError:
-        return False  # no event loop here: a plain environment's thread
-
-
-async def _wait_for(value: Awaitable[_T]) -> _T:
-    return await value

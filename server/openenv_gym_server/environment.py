@@ -15,6 +15,8 @@ from openenv_gym_protocol.bodies import Metadata
 from openenv_gym_protocol.models import Action, Observation, State
 from pydantic import BaseModel
 
+from openenv_gym_server.rewards.applying import apply_rubric, apply_rubric_async, reset_rubric, reset_rubric_async
+
 ActT = TypeVar("ActT", bound=BaseModel)
 ObsT = TypeVar("ObsT", bound=BaseModel)
 StateT = TypeVar("StateT", bound=BaseModel)
@@ -71,8 +73,14 @@ class Environment(ABC, Generic[ActT, ObsT, StateT]):
     remote_names: ClassVar[Sequence[str]] = ()
     """The methods and attributes that clients of the vector wire may call, read and set; none by default."""
 
+    settable_names: ClassVar[Sequence[str] | None] = None
+    """Those of ``remote_names`` that clients may set; None: all."""
+
     render_modes: ClassVar[Sequence[str]] = ()
     """What ``render`` can give: ``rgb_array``, ``ansi``; nothing by default."""
+
+    render_fps: ClassVar[float | None] = None
+    """Pictures a second; None: not said."""
 
     allow_nonfinite_reward: ClassVar[bool] = False
     """NaN and infinite rewards are sent (as null, since JSON has none) instead of failing the step."""
@@ -136,18 +144,23 @@ class Environment(ABC, Generic[ActT, ObsT, StateT]):
         return transformed
 
     def _apply_rubric(self, action: ActT, observation: ObsT) -> float:
-        return 0.0 if self.rubric is None else self.rubric(action, observation)
+        """The rubric's reward for a step, 0.0 without one; what it is made of goes into the observation's metadata.
+
+        Raises:
+            ExecutionError: The rubric awaits where there is an event loop: use ``_apply_rubric_async``.
+        """
+        reward: float = apply_rubric(self.rubric, action, observation)
+        return reward
 
     async def _apply_rubric_async(self, action: ActT, observation: ObsT) -> float:
-        return 0.0 if self.rubric is None else await _settled(self.rubric(action, observation))
+        reward: float = await apply_rubric_async(self.rubric, action, observation)
+        return reward
 
     def _reset_rubric(self) -> None:
-        if self.rubric is not None:
-            self.rubric.reset()
+        reset_rubric(self.rubric)
 
     async def _reset_rubric_async(self) -> None:
-        if self.rubric is not None:
-            await _settled(getattr(self.rubric, "reset_async", self.rubric.reset)())
+        await reset_rubric_async(self.rubric)
 
 
 def truncated(observation: ObsT) -> ObsT:

@@ -29,6 +29,8 @@ def schemas_of(definition: Definition) -> dict[str, Any]:
             "x-gymnasium-spaces": traits.spaces,
             "x-reset-options": _reset_options(traits),
             "x-info-keys": traits.info_keys,
+            "x-render-modes": list(traits.render_modes) or None,
+            "x-render-fps": traits.render_fps if traits.render_modes else None,
             "x-openenv-gym": {"seeded_stream": traits.seeded_stream, "seed_supported": traits.seed_supported},
         }
     )

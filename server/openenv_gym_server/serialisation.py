@@ -38,8 +38,17 @@ class Result(NamedTuple):
         }
 
 
-def take_apart(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
+AS_COLUMNS = "as_columns"
+"""The key of pydantic's context that tells serialisers that no JSON is meant: arrays of pixels may stay arrays."""
+
+
+def take_apart(observation: Any, *, allow_nonfinite_reward: bool, as_columns: bool = False) -> Result:
     """Reads what an environment returned.
+
+    Args:
+        observation: What it returned.
+        allow_nonfinite_reward: Whether its reward may be NaN or infinite.
+        as_columns: Whether the observation goes into columns, and into no JSON.
 
     Raises:
         ExecutionError: It is not a pydantic model, or its reward is NaN or infinite and that is not allowed.
@@ -49,14 +58,24 @@ def take_apart(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
             f"The environment returned {type(observation).__name__} where an observation (a pydantic model) belongs."
         )
     reward = getattr(observation, "reward", None)
-    if isinstance(reward, float) and not math.isfinite(reward) and not allow_nonfinite_reward:
-        raise ExecutionError(
-            f"The environment returned the reward {reward!r}. Rewards must be finite; "
-            "declare allow_nonfinite_reward = True to send it as null."
-        )
+    if not _is_finite(reward):
+        if not allow_nonfinite_reward:
+            raise ExecutionError(
+                f"The environment returned the reward {reward!r}. Rewards must be finite; "
+                "declare allow_nonfinite_reward = True to send it as null."
+            )
+        reward = None
     metadata = getattr(observation, "metadata", None)
-    fields = observation.model_dump(exclude=_BESIDE)
+    fields = observation.model_dump(exclude=_BESIDE, context={AS_COLUMNS: as_columns})
     return Result(fields, reward, bool(getattr(observation, "done", False)), metadata or None)
+
+
+def _is_finite(reward: Any) -> bool:
+    try:
+        # Of everything that is a number: numpy's scalars and a Decimal have their NaN as well.
+        return reward is None or math.isfinite(reward)
+    except (OverflowError, TypeError, ValueError):
+        return True  # no float at all, which is found where it has to be one
 
 
 def state_data(state: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from openenv_gym_server.counters import Counters
 from openenv_gym_server.definition import Definition
 from openenv_gym_server.dispatch import Contract
 from openenv_gym_server.sessions import Sessions
+from openenv_gym_server.sharing import Sharing
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Service:
 
     def __post_init__(self) -> None:
         self.sessions = Sessions(self.contract, max_sessions=self.max_sessions, counters=self.counters)
+        self.sharing = Sharing(self.sessions)
 
     @property
     def definition(self) -> Definition:

@@ -41,6 +41,7 @@ class Session:
         home: The thread or loop it shares with other sessions, or None.
         used_at: When it last took work, on the monotonic clock.
         slots: How much of the capacity it takes: as many as it has lanes.
+        peer: Whose share of it that is, where peers have shares.
         holds_slot: It counts against the capacity.
     """
 
@@ -56,6 +57,7 @@ class Session:
         self.used_at = now
         self.closing_since = now
         self.slots = 1
+        self.peer: str | None = None
         self.holds_slot = True
         self.counts_as_hung = False
         self.on_lost: Callable[[OpenEnvGymError], None] | None = None
@@ -72,7 +74,13 @@ class Session:
 
         Frames are answered in the order in which they come. Nothing is replied after the session is lost.
         """
-        self.worker.submit(Job(partial(frames.exchange, self.host, frame), partial(self._reply, reply)))
+        self.worker.submit(
+            Job(
+                partial(frames.exchange, self.host, frame),
+                partial(self._reply, reply),
+                partial(frames.exchange_at_once, self.host, frame),
+            )
+        )
 
     def job(self, work: Callable[[Host], Coroutine[Any, Any, _T]], reply: Callable[[_T | BaseException], None]) -> Job:
         """A piece of work with the environment, for whoever gives it to the worker.
@@ -82,6 +90,10 @@ class Session:
             reply: Gets its result, or the exception that it raised. Nothing is replied after the session is lost.
         """
         return Job(partial(_caught, work, self.host), partial(self._reply, reply))
+
+    def job_at_once(self, work: Callable[[], _T], reply: Callable[[_T], None]) -> Job:
+        """The same of work that awaits nothing and never raises."""
+        return Job(partial(_awaited, work), partial(self._reply, reply), work)
 
     async def call(self, work: Callable[[Host], Coroutine[Any, Any, _T]], *, now: float) -> _T:
         """Runs work with the environment, after whatever was asked before.
@@ -120,6 +132,10 @@ class Session:
     def _reply(self, reply: Callable[[Any], None], answer: Any) -> None:
         if self.state is SessionState.OPEN:
             reply(answer)
+
+
+async def _awaited(work: Callable[[], _T]) -> _T:
+    return work()
 
 
 async def _caught(work: Callable[[Host], Awaitable[_T]], host: Host) -> _T | BaseException:

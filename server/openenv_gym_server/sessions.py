@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from openenv_gym_protocol.errors import (
     CapacityReached,
@@ -20,8 +20,8 @@ from openenv_gym_protocol.errors import (
 )
 
 from openenv_gym_server.capacity import Capacity
-from openenv_gym_server.counters import Counters
-from openenv_gym_server.dispatch import Contract, Host, Tally
+from openenv_gym_server.counters import Counters, Tally
+from openenv_gym_server.dispatch import Contract, Host
 from openenv_gym_server.homes import Homes
 from openenv_gym_server.session import Session, SessionState
 from openenv_gym_server.slots import Slots
@@ -29,6 +29,8 @@ from openenv_gym_server.workers.base import Job
 from openenv_gym_server.workers.thread import WorkThread
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _MAX_TRANSIENT = 32
 """Environments made for one call each, at a time."""
@@ -63,7 +65,7 @@ class Sessions:
         self._clock = clock
         self._homes = Homes(contract.definition.traits, counters)
         self._sessions: dict[str, Session] = {}
-        self._slots = Slots(counters, clock)
+        self._slots = Slots(counters, clock, contract.config.max_sessions_per_peer)
         self._sweep: asyncio.TimerHandle | None = None
 
     async def open(self, *, socket: bool) -> Session:
@@ -77,59 +79,44 @@ class Sessions:
             FactoryError: The environment could not be made.
             StepTimeout: Making it passed its deadline.
         """
-        session = await self._open(self.capacity, socket=socket)
+        session = await _begun(lambda: self._open(self.capacity, socket=socket))
         self.counters.sessions_opened += 1
         return session
 
-    async def open_lanes(self, count: int, *, thread: WorkThread | None = None) -> list[Session]:
+    async def open_lanes(self, count: int, *, thread: Callable[[], WorkThread | None] = lambda: None) -> list[Session]:
         """Opens sessions for the lanes of one connection, all of them or none.
 
         Args:
             count: How many.
-            thread: Where inline environments run instead of the event loop.
+            thread: Gives the thread in which inline environments run instead of the event loop.
 
         Raises:
             CapacityReached: So many slots did not become free for as long as the server lets clients wait.
             FactoryError: An environment could not be made.
             StepTimeout: Making one passed its deadline.
         """
-        self._keep_sweeping()
-        await self._slots.take(self.capacity, self.contract.config.capacity_wait, count)
-        opened: list[Session] = []
-        try:
-            while len(opened) < count:
-                opened.append(self._settled(self.capacity, socket=True, thread=thread))
-            await asyncio.gather(*(self._constructed(session) for session in opened))
-            if any(session.state is not SessionState.OPEN for session in opened):
-                raise SessionError("A lane was lost while the others were being made.")
-        except BaseException as error:
-            for session in opened:
-                self.close(session)
-            if len(opened) < count and isinstance(error, CapacityReached):
-                self._slots.give_back(self.capacity, count - len(opened) - 1)
-            raise
+        opened = await _begun(lambda: self._open_lanes(count, thread()))
         self.counters.sessions_opened += count
         return opened
 
-    async def open_vector(self, count: int, *, thread: WorkThread | None = None, **arguments: Any) -> Session:
+    async def open_vector(
+        self, count: int, *, thread: Callable[[], WorkThread | None] = lambda: None, **arguments: Any
+    ) -> Session:
         """Opens one session whose environment has many lanes; same errors as ``open_lanes``.
 
         Args:
             count: How many lanes, each of which takes a slot.
-            thread: Where inline environments run instead of the event loop.
+            thread: Gives the thread in which inline environments run instead of the event loop.
             **arguments: What the environment's constructor is given besides ``num_envs``.
         """
-        self._keep_sweeping()
-        await self._slots.take(self.capacity, self.contract.config.capacity_wait, count)
-        session = self._settled(self.capacity, socket=True, thread=thread, slots=count)
-        await self._constructed(session, num_envs=count, **arguments)
+        session = await _begun(lambda: self._open_vector(count, thread(), arguments))
         self.counters.sessions_opened += count
         return session
 
     @asynccontextmanager
     async def transient(self) -> AsyncIterator[Session]:
         """A session for one call, outside the capacity but bounded; same errors as ``open``."""
-        session = await self._open(self._transient, socket=True)
+        session = await _begun(lambda: self._open(self._transient, socket=True))
         try:
             yield session
         finally:
@@ -145,6 +132,13 @@ class Sessions:
         if session is None or session.state is not SessionState.OPEN:
             raise SessionLost("There is no such session; it may have ended or expired. Reset to get another one.")
         return session
+
+    def tally(self) -> Tally:
+        """What all sessions have done, the living ones up to now."""
+        whole = Tally()
+        for tally in (self.counters.ended, *(session.host.tally for session in self._sessions.values())):
+            whole.merge(tally)
+        return whole
 
     def close(self, session: Session) -> None:
         """Closes a session: drops what waits, and closes the environment once its running call has returned."""
@@ -163,6 +157,14 @@ class Sessions:
         """
         if session.state in (SessionState.STARTING, SessionState.OPEN, SessionState.CLOSING):
             self._give_up(session, overdue)
+
+    def interrupt(self, session: Session, job: Job) -> bool:
+        """Stops a job, and no other, where that is possible; see ``Worker.interrupt``."""
+        home = self._homes.async_loop
+        if home is not None and home is session.home:
+            # Asks it for a sign of life: whether one has come since tells ``give_up`` what is lost with the session.
+            home.blocked_for(self._clock())
+        return session.worker.interrupt(job)
 
     async def shutdown(self, patience: float) -> None:
         """Closes all sessions and waits for it at most so long, in seconds."""
@@ -191,9 +193,34 @@ class Sessions:
 
     async def _open(self, capacity: Capacity, *, socket: bool) -> Session:
         self._keep_sweeping()
-        await self._slots.take(capacity, self.contract.config.capacity_wait)
-        session = self._settled(capacity, socket=socket)
+        peer = await self._slots.take(capacity, self.contract.config.capacity_wait)
+        session = self._settled(capacity, peer, socket=socket)
         await self._constructed(session)
+        return session
+
+    async def _open_lanes(self, count: int, thread: WorkThread | None) -> list[Session]:
+        self._keep_sweeping()
+        peer = await self._slots.take(self.capacity, self.contract.config.capacity_wait, count)
+        opened: list[Session] = []
+        try:
+            while len(opened) < count:
+                opened.append(self._settled(self.capacity, peer, socket=True, thread=thread))
+            await asyncio.gather(*(self._constructed(session) for session in opened))
+            if any(session.state is not SessionState.OPEN for session in opened):
+                raise SessionError("A lane was lost while the others were being made.")
+        except BaseException as error:
+            for session in opened:
+                self.close(session)
+            if len(opened) < count and isinstance(error, CapacityReached):
+                self._slots.give_back(self.capacity, count - len(opened) - 1, peer)
+            raise
+        return opened
+
+    async def _open_vector(self, count: int, thread: WorkThread | None, arguments: dict[str, Any]) -> Session:
+        self._keep_sweeping()
+        peer = await self._slots.take(self.capacity, self.contract.config.capacity_wait, count)
+        session = self._settled(self.capacity, peer, socket=True, thread=thread, slots=count)
+        await self._constructed(session, num_envs=count, **arguments)
         return session
 
     async def _constructed(self, session: Session, **arguments: Any) -> None:
@@ -210,10 +237,10 @@ class Sessions:
         session.state = SessionState.OPEN
 
     def _settled(
-        self, capacity: Capacity, *, socket: bool, thread: WorkThread | None = None, slots: int = 1
+        self, capacity: Capacity, peer: str | None, *, socket: bool, thread: WorkThread | None = None, slots: int = 1
     ) -> Session:
         session = Session(self.contract, capacity=capacity, socket=socket, now=self._clock())
-        session.slots = slots
+        session.slots, session.peer = slots, peer
         try:
             self._homes.settle(session, thread)
         except (RuntimeError, OSError) as error:
@@ -232,7 +259,7 @@ class Sessions:
     def _release(self, session: Session) -> None:
         if session.holds_slot:
             session.holds_slot = False
-            self._slots.give_back(session.capacity, session.slots)
+            self._slots.give_back(session.capacity, session.slots, session.peer)
 
     def _finish(self, session: Session) -> None:
         session.host.abandoned = True
@@ -244,16 +271,11 @@ class Sessions:
             session.counts_as_hung = False
             self.counters.hung -= 1
             logger.info("Session %s, which hung, has returned and is closed.", session.session_id)
-        self._count(session.host.tally)
+        self.counters.ended.merge(session.host.tally)
         session.state = SessionState.CLOSED
         self._sessions.pop(session.session_id, None)
         self._release(session)
         session.ended.set()
-
-    def _count(self, tally: Tally) -> None:
-        self.counters.resets += tally.resets
-        self.counters.steps += tally.steps
-        self.counters.environment_errors += tally.failures
 
     def _sweep_living(self, session: Session, now: float) -> None:
         overdue = self._overdue(session, now)
@@ -321,7 +343,9 @@ class Sessions:
         # They share a thread or loop that does not come back: nothing of theirs will ever run.
         for session in list(self._sessions.values()):
             if session.home is culprit.home and session.state is not SessionState.HUNG:
-                self._strand(session, SessionError("The session shared its thread with one that hangs; it is lost."))
+                self.counters.sessions_stranded += 1
+                lost = _NeverBegun if session.state is SessionState.STARTING else SessionError
+                self._strand(session, lost("The session shared its thread with one that hangs; it is lost."))
         self._homes.forget(culprit.home)
 
     def _watch_async_loop(self, now: float) -> None:
@@ -355,3 +379,16 @@ class Sessions:
             config.session_idle_ttl,
         )
         return min(max(shortest / 4, 0.02), 0.5)
+
+
+class _NeverBegun(SessionError):
+    """A session was to be made where another one hangs, and has not been: it can be made elsewhere."""
+
+
+async def _begun(make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    """Opens sessions, again for as long as they wait their turn where another one turns out to hang."""
+    while True:
+        try:
+            return await make()
+        except _NeverBegun as error:
+            logger.info("A session is made anew. %s", error.message)

@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_protocol.models import State
+from openenv_gym_protocol.space_data import check_space
 from pydantic import BaseModel, TypeAdapter
 
 from openenv_gym_server.environment import Environment, Execution
@@ -37,8 +38,11 @@ class Traits:
     spaces: dict[str, Any] | None = None
     info_keys: list[str] | None = None
     remote_names: tuple[str, ...] = ()
-    """What clients of the vector wire may call, read and set."""
+    """What clients of the vector wire may call and read."""
+    settable_names: tuple[str, ...] = ()
+    """What they may set."""
     render_modes: tuple[str, ...] = ()
+    render_fps: float | None = None
     has_arrays: bool = False
     """One instance steps many lanes at once, in arrays."""
     reset_parameters: tuple[inspect.Parameter, ...] | None = None
@@ -54,7 +58,7 @@ def read_traits(factory: Callable[[], Any]) -> Traits:
     A factory that is neither a class nor annotated is called once, in a thread that ends, to learn the class.
 
     Raises:
-        ConfigurationError: The class declares an execution that does not exist.
+        ConfigurationError: The class declares an execution that does not exist, or what describes no space.
     """
     found = _class_of(factory)
     if found is None:
@@ -69,11 +73,12 @@ def read_traits(factory: Callable[[], Any]) -> Traits:
         allow_nonfinite_reward=bool(getattr(found, "allow_nonfinite_reward", False)),
         seeded_stream=getattr(found, "seeded_stream", None),
         seed_supported=_seed_supported(found, reset),
-        spaces=_mapping(getattr(found, "spaces", None)),
+        spaces=_spaces(found),
         info_keys=_names(getattr(found, "info_keys", None)),
-        # A name of Python's own leads from an environment to everything else in the process.
-        remote_names=tuple(name for name in getattr(found, "remote_names", ()) if not name.startswith("_")),
+        remote_names=_remote_names(found),
+        settable_names=_settable_names(found),
         render_modes=tuple(getattr(found, "render_modes", ())),
+        render_fps=getattr(found, "render_fps", None),
         has_arrays=callable(getattr(found, "step_arrays", None)),
         reset_parameters=_own_options(reset),
         option_types=_option_types(found, reset),
@@ -221,8 +226,27 @@ def _state_class(found: type) -> type[BaseModel]:
     return returned if inspect.isclass(returned) and issubclass(returned, BaseModel) else State
 
 
-def _mapping(value: Any) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
+def _remote_names(found: type) -> tuple[str, ...]:
+    # A name of Python's own leads from an environment to everything else in the process.
+    return tuple(name for name in getattr(found, "remote_names", ()) if not name.startswith("_"))
+
+
+def _settable_names(found: type) -> tuple[str, ...]:
+    names = _remote_names(found)
+    declared = getattr(found, "settable_names", None)
+    return names if declared is None else tuple(name for name in names if name in declared)
+
+
+def _spaces(found: type) -> dict[str, Any] | None:
+    declared = getattr(found, "spaces", None)
+    sides = ("action", "observation")
+    if not isinstance(declared, dict) or (not issubclass(found, Environment) and not declared.keys() >= set(sides)):
+        return None  # an environment written for openenv may mean anything by that name
+    for side in sides:
+        if side not in declared:
+            raise ConfigurationError(f"{found.__name__}.spaces has to have the keys {' and '.join(sides)}.")
+        check_space(declared[side], f"{found.__name__}.spaces[{side!r}]")
+    return declared
 
 
 def _names(value: Any) -> list[str] | None:

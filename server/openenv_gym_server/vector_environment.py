@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
 
-from openenv_gym_protocol.errors import ConfigurationError
+from openenv_gym_protocol.errors import ConfigurationError, ExecutionError
 from openenv_gym_protocol.models import State
 from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
 from openenv_gym_protocol.vector.payloads import PayloadColumns, payload_columns
@@ -41,11 +41,12 @@ class StepArrays:
 
     Attributes:
         observations: The observation space's Dicts and Tuples around arrays of shape ``(lanes, *leaf shape)``.
-        rewards: Of shape ``(lanes,)``.
+        rewards: Of shape ``(lanes,)``; 0.0 for lanes that were reset instead of stepped.
         terminated: Booleans of shape ``(lanes,)``.
         truncated: Booleans of shape ``(lanes,)``.
         infos: One mapping for each lane, or None.
-        reset_rows: In NEXT_STEP, booleans of shape ``(lanes,)``: the lanes that were reset instead of stepped.
+        reset_rows: In NEXT_STEP, booleans of shape ``(lanes,)``: the lanes that were reset instead of stepped, which
+            are those whose episode was over. None: no lane was.
         final_rows: In SAME_STEP, the rows whose episode ended and that were reset in this step.
         final_observations: The observations that those episodes ended with, as a batch of ``len(final_rows)``.
         final_infos: The infos that they ended with, or None.
@@ -112,6 +113,10 @@ class VectorEnvironment(Environment[ActT, ObsT, State], Generic[ActT, ObsT]):
     def step_arrays(self, actions: Any, lanes: Any) -> StepArrays:
         """Takes a step in lanes; those whose episode is over do what ``autoreset`` says.
 
+        A class without ``seeded_stream`` that resets lanes by itself should take ``next_seeds`` too, a list like that
+        of ``reset_arrays``: the seed of each lane, should it reset in this step. Without it those episodes depend on
+        no seed, and clients are told so.
+
         Args:
             actions: The action space's Dicts and Tuples around arrays of shape ``(len(lanes), *leaf shape)``, which
                 are read-only.
@@ -140,7 +145,11 @@ class VectorEnvironment(Environment[ActT, ObsT, State], Generic[ActT, ObsT]):
         arrays = actions.layout.arrays(columns, 1, _numpy())
         told = self.step_arrays(actions.layout.assemble(arrays), _numpy().zeros(1, "int64"))
         self._state.step_count += 1
-        ended = bool(told.terminated[0]), bool(told.truncated[0])
+        reward = float(one_each("rewards", told.rewards, "float64", 1)[0])
+        ended = (
+            bool(one_each("terminated", told.terminated, "bool", 1)[0]),
+            bool(one_each("truncated", told.truncated, "bool", 1)[0]),
+        )
         self._is_over = any(ended)
         final = bool(len(told.final_rows))
         observations = told.final_observations if final else told.observations
@@ -148,11 +157,11 @@ class VectorEnvironment(Environment[ActT, ObsT, State], Generic[ActT, ObsT]):
         metadata = dict(infos[0]) if infos else {}
         if ended == (False, True):
             metadata["truncated"] = True
-        return self._observation(observations, metadata, reward=float(told.rewards[0]), done=self._is_over)
+        return self._observation(observations, metadata, reward=reward, done=self._is_over)
 
     @property
     def state(self) -> State:
-        """Where the episode of the only lane stands."""
+        """Where the episode of the only lane stands. On the vector wire the server counts the steps of each lane."""
         return self._state
 
     def _begun(self, seed: int | None, options: dict[str, Any]) -> ObsT:
@@ -170,6 +179,27 @@ class VectorEnvironment(Environment[ActT, ObsT, State], Generic[ActT, ObsT]):
         if self._columns is None:
             self._columns = _columns_of(type(self))
         return self._columns
+
+
+def one_each(name: str, value: Any, dtype: str, lanes: int) -> Any:
+    """What ``step_arrays`` returned of each lane, as an array of shape ``(lanes,)``.
+
+    Args:
+        name: The field of ``StepArrays``, for the message.
+        value: The field's value.
+        dtype: The dtype that it is cast to.
+        lanes: How many lanes were stepped.
+
+    Raises:
+        ExecutionError: It is no such array.
+    """
+    try:
+        array = _numpy().asarray(value, dtype)
+    except (TypeError, ValueError) as error:
+        raise ExecutionError(f"step_arrays returned {name} that are no array of {dtype}: {error}.") from error
+    if array.shape != (lanes,):
+        raise ExecutionError(f"step_arrays returned {name} of shape {array.shape} where ({lanes},) belongs.")
+    return array
 
 
 def _columns_of(found: type[VectorEnvironment[Any, Any]]) -> tuple[PayloadColumns, PayloadColumns, type[BaseModel]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from openenv_gym.bridge.wires import Wire
-from tests.support.servers import RunningServer, running_server
+from tests.support.servers import RunningServer, killed, running_server
 
 
 @pytest.fixture(params=["standard", "vector"])
@@ -36,6 +36,13 @@ def texts() -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def faults() -> Iterator[RunningServer]:
-    with running_server("tests.support.apps.bridge_faults:app") as server:
+def execution() -> str:
+    """Where environments run; tests that hold for each execution say so themselves."""
+    return "thread"
+
+
+@pytest.fixture
+def faults(execution: str) -> Iterator[RunningServer]:
+    settings = {"TEST_EXECUTION": execution}
+    with running_server("tests.support.apps.bridge_faults:app", env=settings) as server, killed(server):
         yield server

@@ -10,11 +10,14 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym.bridge.wires import Wire
 from tests.support.apps.bridge_walks import StreamWalk
 from tests.support.servers import RunningServer, running_server
 
@@ -133,13 +136,75 @@ def test_a_mode_that_is_not_declared_is_a_type_error_before_anything_starts(kind
         kind(nowhere, render_mode="rgb_array", declared=DECLARED, wire="standard")
 
 
-def test_a_server_that_renders_nothing_of_the_kind_says_so(
-    stream: RunningServer, walk: RunningServer, make: Make
-) -> None:
+def test_a_server_that_renders_nothing_of_the_kind_says_so(stream: RunningServer, make: Make) -> None:
     spaces = {f"{side}_space": space for side, space in StreamWalk.spaces.items()}
     env = make(stream.base_url, num_envs=2, render_mode="ansi", declared=Declared(**spaces, render_modes=("ansi",)))
     with pytest.raises(errors.OpenEnvGymError, match="render mode"):
         env.reset()
-    plain = make(walk.base_url)
-    with pytest.raises(errors.ConfigurationError):
-        plain.render()
+
+
+def test_without_a_render_mode_nothing_is_rendered_and_a_warning_says_why(walk: RunningServer, make: Make) -> None:
+    """As Gymnasium's own environments: a call of it must not end a training, or its workers."""
+    env, many = make(walk.base_url, kind=RemoteEnv), make(walk.base_url, num_envs=2)
+    for each, rendered in ((env, None), (many, (None, None))):
+        each.reset(seed=1)
+        with pytest.warns(UserWarning, match="render_mode"):
+            assert each.render() == rendered
+    with pytest.warns(UserWarning, match="render_mode"):
+        assert many.call("render") == (None, None)
+
+
+@pytest.mark.parametrize("vector", [SyncVectorEnv, AsyncVectorEnv])
+def test_gymnasiums_own_vectors_reach_what_the_environment_allows(vector: Any, pictured: RunningServer) -> None:
+    here = pictured.base_url
+    env = vector([lambda: PassiveEnvChecker(RemoteEnv(here))] * 2)
+    try:
+        env.set_attr("gravity", [1.0, 2.0])  # before the first reset too
+        env.reset(seed=1)
+        assert env.get_attr("gravity") == (1.0, 2.0)
+        env.set_attr("gravity", 3.0)
+        assert env.get_attr("gravity") == (3.0, 3.0)
+        assert env.call("weigh", 2.0, factor=10) == (60.0, 60.0)
+    finally:
+        env.close()
+
+
+def test_one_environment_reads_sets_and_calls_through_its_wrappers(pictured: RunningServer, make: Make) -> None:
+    remote: Any = make(pictured.base_url, kind=RemoteEnv)
+    env: Any = OrderEnforcing(remote)
+    assert env.set_wrapper_attr("gravity", 2.0) is True
+    assert not hasattr(env, "gravity"), "it was set where it has an effect"
+    assert env.get_wrapper_attr("gravity") == 2.0
+    assert env.get_wrapper_attr("weigh")(3.0, factor=2.0) == 12.0
+    assert env.get_wrapper_attr("render_mode") is None, "what is known here is asked nowhere else"
+    assert remote.set_wrapper_attr("render_mode", "ansi")
+    assert remote.render_mode == "ansi"
+    assert env.has_wrapper_attr("gravity")
+    assert env.has_wrapper_attr("schema")
+    assert not env.has_wrapper_attr("gravitas")
+
+
+@pytest.mark.parametrize("name", ["gravitas", "secret", "_state"])
+def test_what_is_no_attribute_is_neither_read_nor_set_in_silence(
+    name: str, pictured: RunningServer, wire: Wire
+) -> None:
+    env: Any = OrderEnforcing(RemoteEnv(pictured.base_url, wire=wire))
+    try:
+        with pytest.raises(AttributeError, match=name):
+            env.set_wrapper_attr(name, 1)
+        with pytest.raises(AttributeError, match=name):
+            env.get_wrapper_attr(name)
+        assert not hasattr(env, name)
+        assert not env.has_wrapper_attr(name)
+    finally:
+        env.close()
+
+
+def test_a_lanes_spaces_and_metadata_are_those_of_one_environment(pictured: RunningServer, make: Make) -> None:
+    env = make(pictured.base_url, num_envs=2, declared=DECLARED, spaces="flat")
+    local = SyncVectorEnv([lambda: RemoteEnv(pictured.base_url, declared=DECLARED, spaces="flat")] * 2)
+    try:
+        for name in ("action_space", "observation_space", "metadata"):
+            assert env.get_attr(name) == local.get_attr(name)
+    finally:
+        local.close()

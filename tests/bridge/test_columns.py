@@ -19,7 +19,7 @@ from openenv_gym_protocol.vector.array_data import ArrayData
 from openenv_gym_protocol.vector.frames import Batch, Opened, Rows, Step
 from openenv_gym_protocol.vector.payloads import payload_columns
 
-from openenv_gym.bridge.columns import IDLE, ActionWriter, ObservationReader, array_of, plain
+from openenv_gym.bridge.columns import IDLE, ActionWriter, ObservationReader, plain, with_arrays
 from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.schema.derived import View
 from tests.support.space_strategies import every_space
@@ -184,6 +184,34 @@ def test_columns_of_a_space_that_nobody_states_are_refused() -> None:
 def test_arrays_inside_values_are_lists_as_on_the_standard_wire_or_arrays() -> None:
     data = ArrayData("int16", (2, 2), np.arange(4, dtype="<i2").tobytes())
     assert plain({"a": [data, 1]}) == {"a": [[[0, 1], [2, 3]], 1]}
-    array = array_of(data)
+    (array,) = with_arrays({"a": [data]})["a"]
     assert (array.dtype, array.tolist()) == (np.dtype(np.int16), [[0, 1], [2, 3]])
     array[:] = 0  # it is the caller's own
+
+
+@pytest.mark.parametrize(
+    ("space", "good", "bad"),
+    [
+        (spaces.Discrete(3, start=1), np.array([1, 3, 2]), np.array([1, 0, 2])),
+        (spaces.Box(-1, 1, (2,), np.float32), np.full((3, 2), 0.5), np.array([[0, 0], [0, np.nan], [0, 0]])),
+        (spaces.MultiBinary(2), np.ones((3, 2), np.int8), np.array([[0, 1], [2, 0], [1, 1]])),
+    ],
+)
+def test_an_array_of_actions_is_written_as_its_rows_are(space: Space[Any], good: Any, bad: Any) -> None:
+    writer = ActionWriter(interface(space, {"seen": LIST if space.shape else NUMBER}), opened(space))
+    written = writer.write_array(good, [])
+    assert written is not None
+    assert writer.batch(written) == writer.batch(writer.write(dict(enumerate(good))))
+    before = written.copy()
+    good[...] = 0
+    assert np.array_equal(written, before)
+    assert writer.write_array(bad, []) is None
+    idle = writer.write_array(bad, [1])
+    assert idle is not None
+    assert idle[[0, 2]].tolist() == bad[[0, 2]].tolist()
+
+
+def test_an_array_of_another_kind_or_shape_is_looked_at_row_by_row() -> None:
+    writer = ActionWriter(interface(spaces.Discrete(3), {"seen": NUMBER}), opened(spaces.Discrete(3)))
+    for actions in (np.array([0.0, 1.0]), np.array([True, False]), np.zeros((2, 1), np.int64)):
+        assert writer.write_array(actions, []) is None

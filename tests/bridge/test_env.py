@@ -220,6 +220,16 @@ def test_reset_options_that_are_known_beforehand_are_keywords_though_the_spaces_
         make(walk.base_url, declared=Declared(reset_options={"limit": {}}), limits=1)
 
 
+@pytest.mark.parametrize("given", [{"ghost": 1}, {"reset_options": {"ghost": 1}}])
+def test_an_option_that_the_catalogue_knows_and_the_server_does_not_is_refused_before_a_reset(
+    given: dict[str, Any], walk: RunningServer, make: Callable[..., RemoteEnv]
+) -> None:
+    env = make(walk.base_url, declared=declared(reset_options={"limit": {}, "ghost": {}}), **given)
+    with pytest.raises(errors.UnknownOption, match=r"'ghost'.*limit"):
+        env.reset()
+    assert env.session_id is None, "nobody was asked to reset"
+
+
 def test_the_options_of_a_running_server_are_keywords(walk: RunningServer, make: Callable[..., RemoteEnv]) -> None:
     with pytest.raises(errors.UnknownOption, match="limit"):
         make(walk.base_url, limits=1)
@@ -454,11 +464,6 @@ def test_it_has_no_attribute_that_trainers_take_for_something_else(walk: Running
     env = RemoteEnv(walk.base_url)
     assert not hasattr(env, name)
     env.close()
-
-
-def test_rendering_is_refused(walk: RunningServer, make: Callable[..., RemoteEnv]) -> None:
-    with pytest.raises(errors.ConfigurationError):
-        make(walk.base_url).render()
 
 
 class Thunk:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openenv_gym.bridge.infos import InfoReader, is_truncated
+from openenv_gym.bridge.infos import InfoReader
 
 
 def read(reader: InfoReader, metadata: dict[str, object]) -> dict[str, object]:
@@ -24,7 +24,9 @@ def test_lists_of_numbers_are_arrays_and_others_are_not() -> None:
     assert (info["words"], info["ragged"], info["big"]) == (["a"], [[1], [1, 2]], [2**70])
 
 
-@pytest.mark.parametrize("key", ["episode", "final_obs", "final_info", "_x", "env_id", "reset_info", "seed_applied"])
+@pytest.mark.parametrize(
+    "key", ["episode", "final_obs", "final_info", "_x", "env_id", "reset_info", "seed_applied", "failure"]
+)
 def test_reserved_names_are_moved(key: str) -> None:
     assert read(InfoReader(), {key: 1}) == {f"metadata.{key}": 1}
 
@@ -51,8 +53,6 @@ def test_null_does_not_turn_a_number_into_an_object() -> None:
     assert np.isnan(read(reader, {"score": None})["score"])  # type: ignore[call-overload]
 
 
-@pytest.mark.parametrize(
-    ("metadata", "expected"), [({}, False), ({"truncated": True}, True), ({"TimeLimit.truncated": True}, True)]
-)
-def test_truncation_is_read_under_both_names(metadata: dict[str, bool], expected: bool) -> None:
-    assert is_truncated(metadata) is expected
+def test_an_environment_cannot_say_that_a_lane_failed() -> None:
+    info = read(InfoReader(), {"failure": "environment", "failure_message": "invented"})
+    assert info == {"metadata.failure": "environment", "metadata.failure_message": "invented"}

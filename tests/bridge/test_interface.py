@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from openenv_gym_protocol.bodies import Schemas
-from openenv_gym_protocol.errors import InvalidAction, InvalidObservation, SchemaMismatch
+from openenv_gym_protocol.errors import InvalidAction, InvalidObservation, OpenEnvGymError, SchemaMismatch
 
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.interface import Interface, declared_spaces
@@ -37,6 +37,16 @@ def test_declared_spaces_hold_where_the_server_says_nothing_and_must_agree_where
     other = {**EXACT, "observation": {"type": "Discrete", "n": 31}}
     with pytest.raises(SchemaMismatch, match="observation"):
         Interface(Schemas.model_validate({**SCHEMAS, "x-gymnasium-spaces": other}), declared=declared)
+
+
+def test_what_is_declared_of_rendering_holds_where_the_server_says_nothing() -> None:
+    declared = Declared(render_modes=("ansi",), render_fps=4)
+    silent = Interface(Schemas.model_validate(SCHEMAS), declared=declared)
+    assert (silent.render_modes, silent.render_fps) == (("ansi",), 4)
+    told = Schemas.model_validate({**SCHEMAS, "x-render-modes": ["rgb_array"], "x-render-fps": 9})
+    for known in (None, declared, Declared(render_modes=None)):
+        said = Interface(told, declared=known)
+        assert (said.render_modes, said.render_fps) == (("rgb_array",), 9)
 
 
 def test_values_outside_are_named_with_their_bounds() -> None:
@@ -75,3 +85,17 @@ def test_declared_and_connected_actions_have_one_flat_space() -> None:
     declared = Declared(action_space=said["action"], observation_space=said["observation"])
     connected = Interface(Schemas.model_validate({**SCHEMAS, "x-gymnasium-spaces": said}), "flat")
     assert declared_spaces(declared, "flat")[0] == connected.action_space == spaces.Box(-9, 9, (1,), np.int64)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"x-gymnasium-spaces": {**EXACT, "observation": {"type": "Dict", "spaces": [1]}}},
+        {"x-gymnasium-spaces": {**EXACT, "observation": {"type": "Box", "shape": [2**40], "low": 0, "high": 1}}},
+        {"observation": {"type": "object", "properties": {"cards": {"type": "array", "items": 3, "minItems": "x"}}}},
+        {"observation": {"type": "object", "properties": [1]}},
+    ],
+)
+def test_whatever_a_server_states_its_fault_is_an_error_of_this_project(said: dict[str, Any]) -> None:
+    with pytest.raises(OpenEnvGymError):
+        Interface(Schemas.model_validate({**SCHEMAS, **said}))

@@ -14,13 +14,22 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 from gymnasium.utils.env_checker import data_equivalence
 from openenv_gym_protocol import errors
 
-from openenv_gym.bridge.pending import WaitTimeout
+from openenv_gym.bridge.lanes.lanes import Lanes
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym.bridge.wires import Wire
+from openenv_gym.errors import WaitTimeout
 from tests.support.apps.bridge_faults import COMMANDS
+from tests.support.executions import ALONE, EXECUTIONS
 from tests.support.servers import RunningServer
 
 Make = Callable[..., RemoteVectorEnv]
+
+
+@pytest.fixture(params=EXECUTIONS)
+def execution(request: pytest.FixtureRequest) -> str:
+    """Each execution in turn."""
+    found: str = request.param
+    return found
 
 
 @pytest.fixture
@@ -96,6 +105,7 @@ def test_calls_out_of_order_are_refused_as_gymnasium_refuses_them(walk: RunningS
             call()
 
 
+@ALONE
 def test_a_wait_that_timed_out_can_be_waited_for_again(faults: RunningServer, make: Make) -> None:
     env = make(faults.base_url, num_envs=2, timeouts={"step": 1.5}, on_failure="truncate")
     env.reset()
@@ -110,6 +120,7 @@ def test_a_wait_that_timed_out_can_be_waited_for_again(faults: RunningServer, ma
     assert (observation.tolist(), truncations.tolist()) == ([[1.0], [0.0]], [False, True])
 
 
+@ALONE
 def test_a_reset_after_a_wait_that_timed_out_gives_up_what_is_late(faults: RunningServer, make: Make) -> None:
     env = make(faults.base_url, num_envs=2)
     env.reset()
@@ -144,6 +155,28 @@ def test_some_lanes_step_while_others_wait(faults: RunningServer, make: Make) ->
         env.recv(min_lanes=1)
 
 
+@pytest.mark.parametrize("call", ["step", "send"])
+def test_a_call_that_fails_as_it_begins_leaves_nothing_pending(
+    call: str, faults: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = RemoteVectorEnv(faults.base_url, num_envs=2, wire="standard")
+    env.reset()
+    env.step(orders("done", "fine"))
+
+    def failing(*_: Any) -> Any:
+        raise errors.ServerStartError("no server")
+
+    monkeypatch.setattr(Lanes, "connect", failing)  # which the finished lane's reset begins with
+    with pytest.raises(errors.ServerStartError):
+        getattr(env, call)(orders("fine", "fine"))
+    monkeypatch.undo()
+    with pytest.raises(errors.SessionLost):
+        env.step(orders("fine", "fine"))
+    env.reset()
+    assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]]
+    env.close()
+
+
 def test_lanes_that_are_sent_to_reset_by_themselves(walk: RunningServer, make: Make) -> None:
     for mode in ("NextStep", "SameStep"):
         env = make(walk.base_url, num_envs=2, autoreset_mode=mode, limit=2)
@@ -156,6 +189,7 @@ def test_lanes_that_are_sent_to_reset_by_themselves(walk: RunningServer, make: M
             assert same(tuple(step), other.step([0, 1]))
 
 
+@ALONE
 def test_a_lane_that_was_lost_while_received_comes_back_by_a_reset_of_its_own(
     faults: RunningServer, make: Make
 ) -> None:
@@ -173,6 +207,7 @@ def test_a_lane_that_was_lost_while_received_comes_back_by_a_reset_of_its_own(
     assert env.step(orders("fine", "fine"))[0].tolist() == [[2.0], [1.0]]
 
 
+@ALONE
 def test_a_reset_of_all_lanes_gives_up_what_was_sent_and_waited_for_in_vain(faults: RunningServer, make: Make) -> None:
     env = make(faults.base_url, num_envs=2)
     env.reset()

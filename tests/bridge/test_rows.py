@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from openenv_gym_protocol.errors import InvalidObservation, UnexpectedReply
 from openenv_gym_protocol.messages import ObservationReply, StateReply
 
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.rows import Row, RowReader
+from openenv_gym.bridge.rows import Row, RowReader, Rows, failed_together
 
 INTERFACE = Interface(
     Schemas.model_validate(
@@ -53,8 +54,9 @@ def test_every_reward_is_a_float_and_a_missing_one_is_said(reward: Any, expected
 
 
 def test_what_cannot_be_returned_is_an_error() -> None:
-    with pytest.raises(UnexpectedReply):
-        read(reward=10**400)
+    for reward in (10**400, math.nan, math.inf, -math.inf):
+        with pytest.raises(UnexpectedReply, match="reward"):
+            read(reward=reward)
     with pytest.raises(InvalidObservation):
         read(observation={"level": "high"})
     with pytest.raises(UnexpectedReply):
@@ -69,3 +71,21 @@ def test_the_episodes_id_is_no_part_of_the_info() -> None:
     row = reader.read(INTERFACE, reply, is_reset=False)
     assert reader.episode_id == "a"
     assert row.info == {"x": 1, "seed_applied": 0, "reward_missing": True}
+
+
+def test_lanes_that_fail_together_have_the_first_error_each_as_its_own() -> None:
+    first, second = UnexpectedReply("first"), UnexpectedReply("second")
+    rows = Rows(errors={4: second, 2: first})
+    for lane in (0, 3):
+        rows.add(lane, read(reward=1.0), is_reset=False)
+    failed = failed_together(rows)
+    assert failed.lanes == []
+    assert {lane: str(error) for lane, error in failed.errors.items()} == {
+        0: "first",
+        2: "first",
+        3: "first",
+        4: "second",
+    }
+    assert len({id(error) for error in failed.errors.values()}) == 4
+    rows.errors.clear()
+    assert failed_together(rows) is rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from openenv_gym_protocol.bodies import Seeding
@@ -63,3 +65,31 @@ def test_lane_seeds_count_up_from_one_integer() -> None:
         lane_seeds([1], 3)
     with pytest.raises(ConfigurationError):
         lane_seeds(-1, 3)
+
+
+@pytest.mark.parametrize(("supported", "applied"), [(True, 1), (False, 0), (None, -1)])
+def test_what_the_server_says_of_the_running_episode_goes_before_what_was_sent(
+    supported: bool | None, applied: int
+) -> None:
+    seeds = Seeds()
+    seeds.seeding = Seeding(seed_supported=supported)
+    sent(seeds, 3, np.random.default_rng(0))
+    seeds.told(applied=False, unknown=False)
+    assert seeds.applied == 0
+    seeds.told(applied=True, unknown=False)
+    assert seeds.applied == 1
+    seeds.told(applied=False, unknown=True)
+    assert seeds.applied == applied, "the catalogue may know what the server does not say"
+
+
+@pytest.mark.parametrize("seed", ["7", b"7", "77"])
+def test_a_text_is_no_seed_for_each_lane(seed: Any) -> None:
+    with pytest.raises(ConfigurationError, match="must be an integer"):
+        lane_seeds(seed, 2)
+
+
+def test_a_seed_that_no_wire_carries_is_refused() -> None:
+    assert lane_seeds(2**64 - 2, 2) == [2**64 - 2, 2**64 - 1]
+    for seed in (2**64, 2**64 - 1, [0, 2**64]):
+        with pytest.raises(ConfigurationError, match=r"2\*\*64"):
+            lane_seeds(seed, 2)

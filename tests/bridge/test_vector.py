@@ -394,8 +394,6 @@ def test_what_a_remote_environment_cannot_have_is_refused(
         env.set_attr("gravity", 9.81)
     with pytest.raises(AttributeError, match="jump"):
         env.call("jump", 3)
-    with pytest.raises(errors.ConfigurationError):
-        env.render()
     assert env.call("server") == (None, None) or env.call("server") == (walk.base_url,) * 2
 
 
@@ -430,3 +428,30 @@ def test_a_closed_vector_stays_closed(walk: RunningServer) -> None:
     assert env.closed
     with pytest.raises(errors.ClientClosed):
         env.reset()
+
+
+def test_what_is_no_batch_of_actions_says_what_would_be(
+    walk: RunningServer, make: Callable[..., RemoteVectorEnv]
+) -> None:
+    env = make(walk.base_url, num_envs=2)
+    env.reset(seed=1)
+    with pytest.raises(TypeError, match="one action for each of the 2 environments"):
+        env.step(0)
+    with pytest.raises(TypeError, match="A dict is no batch"):
+        env.step({"direction": np.array([0, 1])})
+    env.step([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda env: env.step([0, 0]), r"step\(\)"),
+        (lambda env: env.send([0, 0]), r"send\(\)"),
+        (lambda env: env.reset(options={"reset_mask": np.array([True, False])}), r"reset\(\) of some lanes"),
+    ],
+)
+def test_what_comes_before_the_first_reset_is_named(
+    call: Callable[[RemoteVectorEnv], Any], named: str, walk: RunningServer, make: Callable[..., RemoteVectorEnv]
+) -> None:
+    with pytest.raises(ResetNeeded, match=f"Cannot call {named} before reset"):
+        call(make(walk.base_url, num_envs=2))

@@ -35,6 +35,7 @@ BETTER_FRAMES: dict[str, Better] = {
     "exception without a text": Better(
         "an exception without a text is told by its name", values={"1.data.message": "(text)"}
     ),
+    "wrong JSON-RPC": Better("the answer to a wrong call bears the call's id", values={"1.data.id": 1}),
     "reward NaN": Better(
         "a reward that is no number fails the step instead of looking like none",
         ("observation", "state"),

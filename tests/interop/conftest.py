@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.comparing import Compared
+from tests.support.mcp_clients import CLIENTS, mcp_client
 from tests.support.stock import (
     CURRENT,
     OLD,
@@ -42,6 +43,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         # Where one cannot be made, the fixtures below skip, or fail where the group is required.
         with suppress(StockUnavailable):
             stock_environment(version, with_ours=with_ours)
+    for client in CLIENTS if wanted and not session.config.option.collectonly else ():
+        with suppress(StockUnavailable):
+            mcp_client(client)
 
 
 def available(version: str = CURRENT, *, with_ours: bool = False) -> StockEnvironment:

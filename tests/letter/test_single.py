@@ -18,10 +18,12 @@ from gymnasium.utils.env_checker import check_env
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.env import RemoteEnv
+from openenv_gym.bridge.vector import RemoteVectorEnv
 from tests.letter.comparing import identical, identical_steps, shares_anything
 from tests.letter.requirements import requirement
 from tests.support import drawn as local
-from tests.support.apps.bridge_faults import COMMANDS
+from tests.support.apps.bridge_faults import COMMANDS, RESERVED
+from tests.support.apps.bridge_vectors import NAN
 from tests.support.servers import RunningServer, running_server
 
 Make = Callable[..., RemoteEnv]
@@ -112,6 +114,20 @@ def test_a_reward_that_is_no_number_is_an_error_and_never_comes(make: Make) -> N
         assert env.step(1)[1] == 1.0
 
 
+@requirement("E4")
+@pytest.mark.parametrize(
+    ("app", "action"), [("letter_rewards:lenient", 0), ("bridge_vectors:lenient", NAN)], ids=["alone", "together"]
+)
+def test_a_reward_that_is_no_number_is_a_missing_one_where_the_environment_allows_it(
+    app: str, action: int, make_many: Callable[..., RemoteVectorEnv]
+) -> None:
+    with running_server(f"tests.support.apps.{app}") as server:
+        envs = make_many(server.base_url, num_envs=2)
+        envs.reset(seed=1)
+        _, rewards, *_, infos = envs.step(np.array([action, 1]))
+    assert (rewards.tolist(), infos["reward_missing"].tolist()) == ([0.0, 1.0], [True, False])
+
+
 @requirement("E5")
 @pytest.mark.parametrize("space", ["box-float32", "dict-nested", "tuple", "dict-mixed", "sequence"])
 def test_nothing_that_is_returned_is_shared_with_anything_else(space: str, drawn: RunningServer, make: Make) -> None:
@@ -151,9 +167,19 @@ def test_reserved_keys_are_moved_out_of_the_way(faults: RunningServer, make: Mak
     env = gymnasium.wrappers.RecordEpisodeStatistics(make(faults.base_url))
     env.reset()
     info = env.step(order("reserved"))[4]
-    assert (info["metadata.episode"], info["metadata._hidden"], info["metadata.seed_applied"]) == (1, 2, 5)
-    assert "episode" not in info
+    assert {f"metadata.{key}": value for key, value in RESERVED.items()}.items() <= info.items()
+    assert not {"episode", "failure", "failure_message"} & set(info)
     assert set(env.step(order("done"))[4]["episode"]) == {"r", "l", "t"}
+
+
+@requirement("E7")
+def test_keys_that_are_no_texts_become_texts(faults: RunningServer, make: Make) -> None:
+    env = make(faults.base_url)
+    env.reset()
+    info = env.step(order("keys"))[4]
+    assert {type(key) for key in info} == {str}
+    assert info["5"] == "five"
+    assert env.step(order("fine"))[1] == 1.0, "and it costs the session nothing"
 
 
 ONE: list[Any] = [1, np.int32(1), np.int64(1), np.uint8(1), np.array(1), np.array([1]), np.array([[1]], np.int32)]

@@ -18,7 +18,8 @@ from openenv_gym.bridge.vector import RemoteVectorEnv
 from tests.letter.comparing import NEWEST, identical, identical_steps, shares_anything
 from tests.letter.requirements import requirement
 from tests.support import drawn as local
-from tests.support.servers import RunningServer
+from tests.support.apps.bridge_vectors import EPISODE
+from tests.support.servers import RunningServer, running_server
 
 MakeMany = Callable[..., RemoteVectorEnv]
 
@@ -195,3 +196,32 @@ def test_a_step_before_the_first_reset_is_refused(
         make_many(walk.base_url, num_envs=2).step(np.array([0, 0]))
     with pytest.raises(ResetNeeded):
         make(walk.base_url).step(0)
+
+
+def steps_of(envs: RemoteVectorEnv, count: int) -> list[tuple[Any, list[int]]]:
+    """Observations and what is said of their seeds, from a seeded reset on."""
+    observations, infos = envs.reset(seed=7)
+    seen = [(observations, infos["seed_applied"].tolist())]
+    for _ in range(count):
+        observations, *_, infos = envs.step(np.zeros(envs.num_envs, np.int64))
+        seen.append((observations, infos["seed_applied"].tolist()))
+    return seen
+
+
+@requirement("E3")
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("takes_seeds", [True, False])
+def test_lanes_that_are_stepped_together_follow_from_their_seed_or_say_that_they_do_not(
+    takes_seeds: bool, mode: AutoresetMode, make_many: MakeMany, wire: dict[str, Any]
+) -> None:
+    """Without a random stream of its own, an environment needs a seed for every episode that it begins by itself."""
+    with running_server(f"tests.support.apps.bridge_vectors:{'seeded' if takes_seeds else 'app'}") as server:
+        envs = make_many(server.base_url, num_envs=2, autoreset_mode=mode)
+        first, second = steps_of(envs, 3 * EPISODE), steps_of(envs, 3 * EPISODE)
+    assert [applied for _, applied in first] == [applied for _, applied in second]
+    for (observations, applied), (again, _) in zip(first, second, strict=True):
+        are_equal = [here == there for here, there in zip(observations, again, strict=True)]
+        assert are_equal == [each == 1 for each in applied]
+    is_confirmed = takes_seeds or wire.get("wire") == "standard"
+    assert (first[-1][1] == [1, 1]) is is_confirmed
+    assert first[0][1] == [1, 1]

@@ -88,6 +88,8 @@ def test_our_extensions_are_read_and_written_by_their_wire_names() -> None:
         "x-gymnasium-spaces": {"action": {"type": "Discrete", "n": 2}, "observation": {"type": "Discrete", "n": 3}},
         "x-reset-options": {"level": {"type": "string"}},
         "x-info-keys": ["score"],
+        "x-render-modes": ["ansi"],
+        "x-render-fps": 4,
         "x-openenv-gym": {"seeded_stream": True, "seed_supported": True},
     }
     schemas = Schemas.model_validate(body)

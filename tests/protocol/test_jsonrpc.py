@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from openenv_gym_protocol.jsonrpc import METHOD_NOT_FOUND, JsonRpcRequest, error_response, result_response
+from openenv_gym_protocol.jsonrpc import METHOD_NOT_FOUND, JsonRpcRequest, Refusal, decode_call, result_response
 from pydantic import ValidationError
 
 
@@ -35,7 +35,7 @@ def test_a_wrong_request_is_refused(body: dict[str, Any]) -> None:
 
 def test_a_response_has_a_result_or_an_error_and_the_requests_id() -> None:
     assert result_response("a", {"tools": []}) == {"jsonrpc": "2.0", "id": "a", "result": {"tools": []}}
-    assert error_response(7, METHOD_NOT_FOUND, "no such method") == {
+    assert Refusal(METHOD_NOT_FOUND, "no such method").response(7) == {
         "jsonrpc": "2.0",
         "id": 7,
         "error": {"code": -32601, "message": "no such method", "data": None},
@@ -43,4 +43,26 @@ def test_a_response_has_a_result_or_an_error_and_the_requests_id() -> None:
 
 
 def test_an_error_carries_its_data() -> None:
-    assert error_response(None, -32000, "full", {"max_sessions": 2})["error"]["data"] == {"max_sessions": 2}
+    assert Refusal(-32000, "full", data={"max_sessions": 2}).response()["error"]["data"] == {"max_sessions": 2}
+
+
+@pytest.mark.parametrize(("text", "code"), [("{bad", -32700), ("", -32700), ("[]", -32700), ('"x"', -32700)])
+def test_what_is_no_json_object_cannot_be_parsed(text: str, code: int) -> None:
+    with pytest.raises(Refusal) as caught:
+        decode_call(text)
+    assert caught.value.response()["id"] is None
+    assert caught.value.error.code == code
+
+
+@pytest.mark.parametrize(("told", "known"), [("7", 7), ('"a"', "a"), ("1.5", None), ("true", None), ("null", None)])
+def test_a_refusal_bears_the_id_of_the_wrong_call(told: str, known: Any) -> None:
+    with pytest.raises(Refusal) as caught:
+        decode_call(f'{{"jsonrpc":"2.0","id":{told}}}')
+    response = caught.value.response()
+    assert (response["id"], response["error"]["code"]) == (known, -32600)
+    assert response["error"]["message"] == "Invalid request: method: Field required"
+
+
+def test_only_a_call_without_an_id_is_a_notification() -> None:
+    assert decode_call('{"jsonrpc":"2.0","method":"m"}').is_notification
+    assert not decode_call('{"jsonrpc":"2.0","method":"m","id":null}').is_notification

@@ -12,6 +12,7 @@ from openenv_gym_protocol.tools import (
     Tool,
     ToolError,
     ToolErrorType,
+    function_schema,
 )
 from pydantic import ValidationError
 
@@ -51,3 +52,18 @@ def test_observations_carry_tools_results_and_errors() -> None:
 
 def test_the_controls_of_the_trainer_are_reserved_names() -> None:
     assert frozenset({"reset", "step", "state", "close"}) == RESERVED_TOOL_NAMES
+
+
+def test_the_function_format_has_the_tools_schema_and_is_an_object_in_any_case() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    assert function_schema(Tool(name="add", description="Adds.", input_schema=schema)) == {
+        "type": "function",
+        "function": {"name": "add", "description": "Adds.", "parameters": schema},
+    }
+    empty = function_schema(Tool(name="look", description="", input_schema={}))
+    assert empty["function"]["parameters"] == {"type": "object", "properties": {}}

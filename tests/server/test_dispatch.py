@@ -4,9 +4,10 @@ import asyncio
 import logging
 from typing import Any
 
+import numpy as np
 import pytest
 from openenv_gym_protocol.errors import ExecutionError, FactoryError, InvalidMessage, UnknownMessageType
-from openenv_gym_server import Action, Observation
+from openenv_gym_server import Action, Observation, create_app
 from openenv_gym_server.config import ServerConfig, ServerMode
 from openenv_gym_server.definition import define
 from openenv_gym_server.dispatch import Contract, Host, run_to_end
@@ -14,6 +15,7 @@ from openenv_gym_server.dispatch import Contract, Host, run_to_end
 from tests.support.apps import exclusive, tools
 from tests.support.apps.asynchronous import Answer, AsyncEnvironment, Command
 from tests.support.apps.counting import CountAction, CountingEnvironment, CountObservation
+from tests.support.apps.pushes import ApartPushes, Place, Push
 
 
 def host_of(*parts: Any, **settings: Any) -> Host:
@@ -148,13 +150,18 @@ def test_production_leaves_no_control_to_agents() -> None:
             run_to_end(work)
 
 
-@pytest.mark.parametrize("mode", list(ServerMode))
-def test_tools_are_reached_in_both_modes(mode: ServerMode) -> None:
-    host = host_of(tools.Adder, Action, Observation, mode=mode)
+def test_tools_are_reached_by_step_in_simulation() -> None:
+    host = host_of(tools.Adder, Action, Observation)
     listed = run_to_end(host.step({"type": "list_tools"}))
     assert listed.observation["tools"][0]["name"] == "add"
     called = run_to_end(host.step({"type": "call_tool", "tool_name": "add", "arguments": {"a": 1, "b": 2}}))
     assert called.observation["error"] is None
+
+
+def test_in_production_a_step_is_refused_even_if_it_calls_a_tool() -> None:
+    host = host_of(tools.Adder, Action, Observation, mode=ServerMode.PRODUCTION)
+    with pytest.raises(UnknownMessageType, match="production"):
+        run_to_end(host.step({"type": "call_tool", "tool_name": "add", "arguments": {"a": 1, "b": 2}}))
 
 
 def test_an_action_of_the_environments_own_is_never_taken_for_a_tool(counting: Host) -> None:
@@ -218,5 +225,19 @@ def test_a_step_that_the_server_cancels_is_cancelled() -> None:
         with pytest.raises(asyncio.CancelledError):
             await step
         assert host.activity is None
+
+    asyncio.run(play())
+
+
+def test_resets_and_steps_are_counted_for_each_lane() -> None:
+    service = create_app(ApartPushes, Push, Place).state.openenv_gym
+
+    async def play() -> None:
+        session = await service.sessions.open_vector(3, autoreset="NextStep")
+        every = np.arange(3)
+        await session.call(lambda host: host.observe_arrays("reset", 3, every, [1, 2, 3], {}), now=service.now())
+        await session.call(lambda host: host.observe_arrays("step", 2, np.zeros(2), every[:2]), now=service.now())
+        assert (session.host.tally.resets, session.host.tally.steps) == (3, 2)
+        await service.sessions.shutdown(20.0)
 
     asyncio.run(play())

@@ -14,30 +14,35 @@ from openenv_gym_protocol.errors import (
 from openenv_gym_server.config import ServerConfig
 from openenv_gym_server.definition import define
 from openenv_gym_server.dispatch import Contract, Host, run_to_end
-from openenv_gym_server.frames import error_frame, exchange
+from openenv_gym_server.frames import error_frame, exchange, exchange_at_once
 
 from tests.support.apps.misbehaving import Answer, Command, MisbehavingEnvironment
 
 
 class Session:
-    """Answers frames as a session does, without a worker."""
+    """Answers frames as a session does, without a worker.
 
-    def __init__(self) -> None:
+    Args:
+        at_once: As workers without an event loop do.
+    """
+
+    def __init__(self, *, at_once: bool) -> None:
+        self.at_once = at_once
         self.host = Host(Contract(define(MisbehavingEnvironment, Command, Answer), ServerConfig()), "session-1")
         run_to_end(self.host.construct())
 
     def ask(self, message: Any) -> Any:
         frame = message if isinstance(message, str | bytes) else json.dumps(message)
-        text = run_to_end(exchange(self.host, frame))
+        text = exchange_at_once(self.host, frame) if self.at_once else run_to_end(exchange(self.host, frame))
         return None if text is None else json.loads(text)
 
     def do(self, command: str, **fields: Any) -> Any:
         return self.ask({"type": "step", "data": {"do": command, **fields}})
 
 
-@pytest.fixture
-def session() -> Session:
-    session = Session()
+@pytest.fixture(params=[False, True], ids=["awaiting", "at once"])
+def session(request: pytest.FixtureRequest) -> Session:
+    session = Session(at_once=request.param)
     session.ask({"type": "reset"})
     return session
 
@@ -116,7 +121,7 @@ def test_an_answer_nested_too_deeply_is_an_execution_error(session: Session) -> 
 
 
 def test_a_step_before_reset_or_after_done_is_what_the_environment_says() -> None:
-    fresh = Session()
+    fresh = Session(at_once=True)
     assert "Call reset first." in fresh.do("answer")["data"]["message"]
     fresh.ask({"type": "reset"})
     assert fresh.do("done")["data"]["done"]

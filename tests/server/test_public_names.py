@@ -9,6 +9,7 @@ import openenv_gym_server
 def test_every_public_name_can_be_had() -> None:
     assert {name for name in openenv_gym_server.__all__ if getattr(openenv_gym_server, name, None) is None} == set()
     assert set(openenv_gym_server._HOMES) == set(openenv_gym_server.__all__)
+    assert set(openenv_gym_server.__all__) <= set(dir(openenv_gym_server))
 
 
 def test_models_and_environments_are_imported_without_the_web_framework() -> None:

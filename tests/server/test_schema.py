@@ -32,7 +32,17 @@ def test_what_the_environment_declares_is_told() -> None:
 
 def test_what_is_not_declared_is_absent() -> None:
     body = schemas_of(define(tools.Adder, Action, Observation))
-    assert not {"x-gymnasium-spaces", "x-reset-options", "x-info-keys"} & body.keys()
+    absent = {"x-gymnasium-spaces", "x-reset-options", "x-info-keys", "x-render-modes", "x-render-fps"}
+    assert not absent & body.keys()
+
+
+def test_what_an_environment_renders_is_told() -> None:
+    class Drawn(counting.CountingEnvironment):
+        render_modes = ("ansi",)
+        render_fps = 12
+
+    read = Schemas.model_validate(schemas_of(define(Drawn, counting.CountAction, counting.CountObservation)))
+    assert (read.render_modes, read.render_fps) == (["ansi"], 12)
 
 
 def test_arrays_can_be_described() -> None:

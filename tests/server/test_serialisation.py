@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,21 @@ def test_anything_else_is_the_environments_error(returned: Any) -> None:
         apart(returned)
 
 
-@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf])
-def test_a_reward_that_is_no_number_fails_unless_allowed(reward: float) -> None:
+NO_NUMBERS = [math.nan, math.inf, -math.inf, np.float32("nan"), np.float64("inf"), np.array(math.nan), Decimal("NaN")]
+
+
+@pytest.mark.parametrize("reward", NO_NUMBERS, ids=repr)
+def test_a_reward_that_is_no_number_fails_unless_allowed(reward: Any) -> None:
+    # model_copy does not validate, and so lets every kind of number in.
+    seen = Seen().model_copy(update={"reward": reward})
     with pytest.raises(ExecutionError, match="reward"):
-        apart(Seen(reward=reward))
-    assert json.loads(to_json(apart(Seen(reward=reward), allow=True).frame_data()))["reward"] is None
+        apart(seen)
+    assert json.loads(to_json(apart(seen, allow=True).frame_data()))["reward"] is None
+
+
+@pytest.mark.parametrize("reward", [3, 2.5, True, None, 10**400], ids=str)
+def test_any_other_reward_is_left_as_it_is(reward: Any) -> None:
+    assert apart(Seen(reward=reward)).reward == reward
 
 
 def test_a_state_is_a_model_or_a_mapping_or_nothing() -> None:

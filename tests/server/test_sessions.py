@@ -383,6 +383,25 @@ def test_a_shared_thread_that_hangs_takes_its_sessions_along_and_is_replaced() -
     play(World(SharedThread), scene)
 
 
+def test_what_waits_to_be_made_where_another_one_hangs_is_made_elsewhere() -> None:
+    async def scene(world: World) -> None:
+        hanging = await world.sessions.open(socket=True)
+        step = await world.start_step(hanging)
+        opening = [asyncio.ensure_future(world.sessions.open(socket=True)) for _ in range(2)]
+        lanes = asyncio.ensure_future(world.sessions.open_lanes(2))
+        await until(lambda: world.sessions.capacity.taken == 5)
+        world.clock.ahead = 301
+        world.sessions.sweep()
+        with pytest.raises(StepTimeout):
+            await step
+        made = [*await asyncio.gather(*opening), *await lanes]
+        for session in made:
+            await session.call(Host.state, now=0)
+        assert (world.sessions.capacity.taken, world.counters.sessions_opened) == (4, 5)
+
+    play(World(SharedThread, slots=5), scene)
+
+
 def test_an_async_step_past_its_deadline_is_cancelled_and_its_environment_closed() -> None:
     async def scene(world: World) -> None:
         session = await world.sessions.open(socket=True)
@@ -426,7 +445,8 @@ def test_what_sessions_did_is_counted() -> None:
         world.sessions.close(session)
         await session.ended.wait()
         counters = world.counters
-        assert (counters.sessions_opened, counters.resets, counters.steps, counters.environment_errors) == (1, 1, 1, 0)
+        ended = counters.ended
+        assert (counters.sessions_opened, ended.resets, ended.steps, ended.failures) == (1, 1, 1, 0)
 
     play(World(), scene)
 

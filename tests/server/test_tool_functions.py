@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import jsonschema
-import numpy as np
 import pytest
 from openenv_gym_protocol.errors import ConfigurationError
-from openenv_gym_server.tool_functions import ToolFailed, ToolFunction, result_object
-from pydantic import BaseModel, Field
+from openenv_gym_server.tool_functions import ToolFailed, ToolFunction
+from pydantic import BaseModel, Field, ValidationError
 
 
 class Point(BaseModel):
@@ -21,11 +20,6 @@ class Point(BaseModel):
 
 class Tree(BaseModel):
     children: list[Tree] = []
-
-
-@dataclass
-class Size:
-    width: int
 
 
 def draw(  # noqa: D417 - some parameters are not described on purpose
@@ -77,9 +71,9 @@ def test_a_model_that_holds_itself_has_a_finite_schema_and_is_checked_whole() ->
     function = ToolFunction(count)
     jsonschema.Draft202012Validator.check_schema(function.tool.input_schema)
     assert "$ref" not in str(function.tool.input_schema)
-    assert function({"tree": {"children": [{}, {}]}})["data"] == 2
+    assert function.start({"tree": {"children": [{}, {}]}}) == 2
     with pytest.raises(ToolFailed):
-        function({"tree": {"children": [{"children": 3}]}})
+        function.start({"tree": {"children": [{"children": 3}]}})
 
 
 def test_a_tool_without_a_docstring_has_an_empty_description() -> None:
@@ -98,48 +92,7 @@ def test_a_bound_method_is_a_tool_without_self() -> None:
     counter = Counter()
     function = ToolFunction(counter.add)
     assert list(function.tool.input_schema["properties"]) == ["by"]
-    assert function({"by": 2})["data"] == function({"by": "0"})["data"] == 2
-
-
-def test_an_object_is_its_own_structured_content() -> None:
-    for value in ({"a": [1, None]}, {1: 2}, Point(), Size(3)):
-        result = result_object(value)
-        assert result["structured_content"] == result["data"]
-        assert isinstance(result["data"], dict)
-        assert result["meta"] is None
-    assert result_object(Size(3))["content"] == [
-        {"type": "text", "text": '{"width":3}', "annotations": None, "meta": None}
-    ]
-
-
-@pytest.mark.parametrize(
-    ("value", "data", "text"),
-    [
-        (3, 3, "3"),
-        (1.5, 1.5, "1.5"),
-        (True, True, "true"),
-        ("é \n", "é \n", "é \n"),
-        ("", "", ""),
-        ([1, 2], [1, 2], "[1,2]"),
-        ((1, "a"), [1, "a"], '[1,"a"]'),
-        ([Point()], [{"x": 1, "title": "a"}], '[{"x":1,"title":"a"}]'),
-        (np.arange(3), [0, 1, 2], "[0,1,2]"),
-    ],
-)
-def test_anything_else_is_wrapped(value: Any, data: Any, text: str) -> None:
-    assert result_object(value) == {
-        "content": [{"type": "text", "text": text, "annotations": None, "meta": None}],
-        "structured_content": {"result": data},
-        "meta": {"fastmcp": {"wrap_result": True}},
-        "data": data,
-        "is_error": False,
-    }
-
-
-@pytest.mark.parametrize("value", [None, float("nan"), float("inf")])
-def test_nothing_has_no_content(value: Any) -> None:
-    result = result_object(value)
-    assert (result["content"], result["data"], result["structured_content"]) == ([], None, {"result": None})
+    assert function.start({"by": 2}) == function.start({"by": "0"}) == 2
 
 
 def echo(message: str) -> str:
@@ -160,37 +113,35 @@ def test_arguments_that_do_not_fit_are_told_as_openenv_tells_them(
     arguments: dict[str, Any], kind: str, says: str
 ) -> None:
     with pytest.raises(ToolFailed) as caught:
-        ToolFunction(echo)(arguments)
+        ToolFunction(echo).start(arguments)
     assert caught.value.error.error_type == kind
     assert caught.value.error.message.startswith(says)
 
 
-@pytest.mark.parametrize("text", ["tool exploded", "", "not found", "an invalid argument"])
-def test_an_exception_of_the_tool_is_an_execution_error_whatever_its_words(text: str) -> None:
+def test_what_the_function_raises_comes_out_as_it_is() -> None:
     def boom() -> str:
-        raise ValueError(text)
+        raise ValueError("tool exploded")
 
-    with pytest.raises(ToolFailed) as caught:
-        ToolFunction(boom)({})
-    assert caught.value.error.error_type == "execution_error"
-    assert caught.value.error.message == f"Error calling tool 'boom': {text}"
-    assert isinstance(caught.value.__cause__, ValueError)
-
-
-def test_a_validation_error_inside_the_tool_is_not_one_of_its_arguments() -> None:
     def parse() -> int:
         return Point.model_validate({"x": "no"}).x
 
-    with pytest.raises(ToolFailed) as caught:
-        ToolFunction(parse)({})
-    assert caught.value.error.error_type == "execution_error"
-    assert caught.value.error.message.startswith("Error calling tool 'parse': ")
+    with pytest.raises(ValueError, match="tool exploded"):
+        ToolFunction(boom).start({})
+    with pytest.raises(ValidationError):
+        ToolFunction(parse).start({})
 
 
-def test_a_result_without_a_json_form_is_an_execution_error() -> None:
-    with pytest.raises(ToolFailed, match="JSON") as caught:
-        ToolFunction(object, name="thing")({})
-    assert caught.value.error.error_type == "execution_error"
+def test_a_coroutine_function_gives_an_awaitable_of_its_value() -> None:
+    async def later(message: str) -> str:
+        """Waits."""
+        return message
+
+    function = ToolFunction(later)
+    assert (function.is_async, function.tool.description) == (True, "Waits.")
+    assert function.tool.input_schema["required"] == ["message"]
+    assert asyncio.run(function.start({"message": "a"})) == "a"
+    with pytest.raises(ToolFailed):
+        function.start({"message": 3})
 
 
 @pytest.mark.parametrize("name", ["reset", "step", "state", "close"])
@@ -200,9 +151,6 @@ def test_the_trainers_controls_are_no_names_of_tools(name: str) -> None:
 
 
 def test_functions_that_cannot_be_tools_are_refused_with_the_reason() -> None:
-    async def later(message: str) -> str:
-        return message
-
     def any_number(*messages: str) -> str:
         return messages[0]
 
@@ -216,7 +164,6 @@ def test_functions_that_cannot_be_tools_are_refused_with_the_reason() -> None:
         return str(message)
 
     refused: list[tuple[Callable[..., Any], str]] = [
-        (later, "coroutine"),
         (any_number, "by name"),
         (by_place, "by name"),
         (strange, "JSON Schema"),

@@ -95,6 +95,31 @@ def test_an_execution_that_does_not_exist_is_refused() -> None:
         read_traits(Wrong)
 
 
+DISCRETE = {"type": "Discrete", "n": 2}
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"action": DISCRETE}, "keys action and observation"),
+        ({"action": DISCRETE, "observation": {"type": "Discret", "n": 2}}, r"Wrong.spaces\['observation'\]"),
+    ],
+)
+def test_spaces_that_are_none_are_refused(declared: Any, message: str) -> None:
+    class Wrong(Plain):
+        spaces: ClassVar[Any] = declared
+
+    with pytest.raises(ConfigurationError, match=message):
+        read_traits(Wrong)
+
+
+def test_an_environment_of_another_base_may_mean_anything_by_spaces() -> None:
+    class Other(Duck):
+        spaces: ClassVar[Any] = {"rooms": 4}
+
+    assert read_traits(Other).spaces is None
+
+
 @pytest.mark.parametrize("environment", [Plain, functools.partial(Plain)])
 def test_the_state_class_is_the_one_the_environment_names(environment: Any) -> None:
     assert read_traits(environment).state_class is MyState
@@ -160,6 +185,17 @@ def test_names_of_python_itself_are_never_remote() -> None:
     assert traits.remote_names == ("level",)
     assert traits.render_modes == ("ansi",)
     assert not traits.has_arrays
+
+
+def test_names_can_be_set_unless_the_class_says_which() -> None:
+    class Open(Plain):
+        remote_names = ("level", "size")
+
+    class Half(Open):
+        settable_names = ("level", "step")
+
+    assert read_traits(Open).settable_names == ("level", "size")
+    assert read_traits(Half).settable_names == ("level",)
 
 
 def test_nothing_is_remote_by_default() -> None:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from openenv_gym_protocol.errors import ConfigurationError, InvalidObservation
+from openenv_gym_protocol.errors import ConfigurationError, ExecutionError, InvalidObservation
 from openenv_gym_server import Action, Observation, ResetArrays, StepArrays, VectorEnvironment
 from openenv_gym_server.traits import read_traits
 
@@ -89,3 +89,17 @@ def test_arrays_of_another_shape_are_refused() -> None:
     environment = Pushed(num_envs=2)
     with pytest.raises(InvalidObservation):
         environment.reset()
+
+
+@pytest.mark.parametrize("name", ["rewards", "terminated", "truncated"])
+def test_an_array_of_another_length_is_named(name: str) -> None:
+    class Short(Pushed):
+        def step_arrays(self, actions: Any, lanes: Any) -> StepArrays:
+            told = super().step_arrays(actions, lanes)
+            setattr(told, name, [])
+            return told
+
+    environment = Short()
+    environment.reset()
+    with pytest.raises(ExecutionError, match=rf"{name} of shape \(0,\)"):
+        environment.step(Push(push=0))

@@ -66,7 +66,7 @@ class Engine:
         """Starts it and waits until it answers."""
         if self.folder is None:
             return
-        with open(self.folder / "dockerd.log", "ab") as log:
+        with (self.folder / "dockerd.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     # One without a network removes the bridge that another's containers are on.
@@ -189,7 +189,7 @@ def provide_base_image(engine: Engine) -> str:
     client = engine.client()
     try:
         if not client.images.list(name=BASE_IMAGE):
-            with open(base_archive(), "rb") as archive:
+            with base_archive().open("rb") as archive:
                 client.api.import_image_from_data(archive, repository=BASE_IMAGE.partition(":")[0], tag="test")
         return BASE_IMAGE
     finally:

@@ -14,7 +14,7 @@ from docker.models.containers import Container
 from openenv_gym.providers.base import Owner
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.docker.keeper_command import keeper_command
-from openenv_gym.providers.docker.labels import POOL_LABEL, owner_labels
+from openenv_gym.providers.docker.labels import NAME_LABEL, POOL_LABEL, owner_labels
 from openenv_gym.providers.location import PoolLocation, pool_location
 from openenv_gym.providers.watchdog_client import WatchdogClient, own_server
 from tests.support.engine import BASE_IMAGE
@@ -28,20 +28,30 @@ _SECONDS = 30.0
 
 
 def labels_for(server_id: str, location: PoolLocation | None = None, **changed: str) -> dict[str, str]:
-    """The labels of something of a pool; this process tree's, if none is given."""
-    made = owner_labels(server_id, location or pool_location(), project="test", ttl=3600.0, now=time.time())
+    """The labels of something of a pool, this process tree's if none is given; it is called as the server is."""
+    made = owner_labels(
+        server_id,
+        location or pool_location(),
+        name=server_id,
+        project="test",
+        ttl=3600.0,
+        now=time.time(),
+        engine_is_here=True,
+    )
     return {**made, **changed}
 
 
 def created(client: docker.DockerClient, labels: dict[str, str], command: Sequence[str], **more: Any) -> Container:
     """A container that does not run yet."""
-    return client.containers.create(BASE_IMAGE, list(command), init=True, labels=labels, **more)
+    return client.containers.create(
+        BASE_IMAGE, list(command), init=True, labels=labels, name=labels.get(NAME_LABEL), **more
+    )
 
 
 def kept_by(owner: Owner) -> None:
     """Has whatever is made for an owner kept."""
     argv, env = keeper_command(None)
-    owner.keep(argv, env=env, deadline=Deadline(_SECONDS))
+    owner.keep(argv, env=env, key="docker", deadline=Deadline(_SECONDS))
 
 
 def kept(client: docker.DockerClient, command: Sequence[str] = SERVE, **more: Any) -> tuple[WatchdogClient, Container]:

@@ -72,12 +72,22 @@ def running_server(
                 stderr=subprocess.STDOUT,
                 pass_fds=[listener.fileno()],
             )
+        listener.close()  # once the server is killed, nobody listens there
         server = RunningServer(base_url, process.pid, log_path)
         try:
             _wait_until_healthy(server, process)
             yield server
         finally:
             _end(process)
+
+
+@contextmanager
+def killed(server: RunningServer) -> Iterator[None]:
+    """Kills a running server when the block ends: what hangs in it would hold up its end."""
+    try:
+        yield
+    finally:
+        os.kill(server.pid, signal.SIGKILL)
 
 
 def _listening_socket() -> socket.socket:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +21,16 @@ SECONDS = 30.0
 
 
 class VectorSocket:
-    """One connection; what it reads is kept by the id that it answers."""
+    """One connection; what it reads is kept by the id that it answers.
+
+    Attributes:
+        connection: The connection.
+        received: How many frames of the link came on it.
+    """
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
+        self.received = 0
         self._kept: dict[int, list[Reply]] = {}
         self._last = 0
 
@@ -49,6 +56,7 @@ class VectorSocket:
             frame = self.connection.recv(timeout=max(give_up - time.monotonic(), 0.001))
             assert isinstance(frame, bytes)
             reply = codec.decode_reply(frame)
+            self.received += not isinstance(reply, frames.Welcome | frames.Resumed)
             self._kept.setdefault(reply.id, []).append(reply)
         return self._kept[request_id].pop(0)
 
@@ -71,9 +79,9 @@ class VectorSocket:
         assert isinstance(reply, Refused), reply
         return reply.failure
 
-    def hello(self, max_frame_bytes: int = 2**24) -> frames.Welcome:
+    def hello(self, max_frame_bytes: int = 2**24, *, resume: bool = False) -> frames.Welcome:
         """Greets the server."""
-        welcome = self.ask(frames.Hello, client="tests", max_frame_bytes=max_frame_bytes)
+        welcome = self.ask(frames.Hello, client="tests", max_frame_bytes=max_frame_bytes, resume=resume)
         assert isinstance(welcome, frames.Welcome), welcome
         return welcome
 
@@ -91,6 +99,16 @@ class VectorSocket:
         """Steps lanes with values as actions and returns all rows."""
         batch = Batch(values=list(actions))
         return Table(self.parts(self.send(frames.Step, lanes=list(lanes), actions=batch, **keys)))
+
+    def resume(self, link: str, epoch: int = 1, ack: int = 0) -> int:
+        """Goes on with a link, and returns how many of its frames the server has."""
+        resumed = self.ask(frames.Resume, link=link, epoch=epoch, ack=ack)
+        assert isinstance(resumed, frames.Resumed), resumed
+        return resumed.received
+
+    def tear(self) -> None:
+        """Ends the connection without a goodbye."""
+        self.connection.socket.shutdown(socket.SHUT_RDWR)
 
     def close_code(self) -> int | None:
         """Waits until the server closes, and returns its code."""

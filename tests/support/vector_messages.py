@@ -29,6 +29,8 @@ from openenv_gym_protocol.vector.frames import (
     Reply,
     Request,
     Reset,
+    Resume,
+    Resumed,
     Rows,
     Set,
     State,
@@ -41,6 +43,8 @@ FLOATS: list[Any] = [0.0, -0.0, 1.5, float("nan"), float("inf"), float("-inf")]
 
 REQUESTS: dict[str, Request] = {
     "hello": Hello(id=0, client="openenv-gym 0.1.0", max_frame_bytes=104857600),
+    "hello_to_resume": Hello(id=0, client="openenv-gym 0.1.0", max_frame_bytes=104857600, resume=True),
+    "resume": Resume(id=40, ack=1207, link="x9.Qm4t", epoch=1),
     "open": Open(id=1, lanes=3),
     "open_everything": Open(
         id=2,
@@ -53,6 +57,7 @@ REQUESTS: dict[str, Request] = {
     "reset": Reset(id=3, lanes=[0, 1, 2]),
     "reset_with_seeds": Reset(id=4, lanes=[2, 0], seeds=[7, None], options={"map_name": "4x4"}, deadline=2.5),
     "step_columns": Step(id=5, lanes=[0, 1, 2], actions=Batch(columns=[struct.pack("<3q", 0, 1, 1)])),
+    "step_with_ack": Step(id=39, ack=1206, lanes=[0], actions=Batch(columns=[struct.pack("<q", 1)])),
     "step_values": Step(
         id=6,
         lanes=[1, 0],
@@ -81,11 +86,21 @@ REPLIES: dict[str, Reply] = {
         capabilities=["render"],
         schemas={"action": {"type": "object"}, "observation": {"type": "object"}},
     ),
+    "welcome_to_resume": Welcome(
+        id=0,
+        server="openenv-gym 0.1.0",
+        max_frame_bytes=104857600,
+        max_lanes=1024,
+        max_depth=64,
+        dtypes=["int64"],
+        link="x9.Qm4t",
+        linger=30.0,
+    ),
+    "resumed": Resumed(id=40, received=38),
     "opened": Opened(id=1, lanes=[0, 1, 2]),
     "opened_with_spaces": Opened(
         id=2,
         lanes=[3, 4],
-        tokens=["a3f0", "77c1"],
         action_space={"type": "Discrete", "n": 2, "start": 0},
         observation_space={
             "type": "Dict",
@@ -97,9 +112,11 @@ REPLIES: dict[str, Reply] = {
         action_columns=True,
         observation_columns=True,
         partial_steps=False,
+        partial_resets=False,
         autoreset_modes=["NextStep"],
         render_modes=["rgb_array"],
         callable_names=["gravity"],
+        nonfinite_rewards=True,
     ),
     "rows_columns": Rows(
         id=5,

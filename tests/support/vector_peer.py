@@ -45,8 +45,8 @@ class Peer:
         """Sends a reply."""
         await self.session.socket.send(codec.encode(reply))
 
-    async def welcome(self, *, first_lane: int = 0) -> frames.Open:
-        """Answers hello and the first open, with lanes from a number on."""
+    async def welcome(self, *, first_lane: int = 0, **said: Any) -> frames.Open:
+        """Answers hello and the first open; see ``opened``."""
         hello = await self.receive()
         await self.send(
             frames.Welcome(
@@ -60,23 +60,25 @@ class Peer:
         )
         request = await self.receive()
         assert isinstance(request, frames.Open)
-        await self.opened(request, first_lane)
+        await self.opened(request, first_lane, **said)
         return request
 
-    async def opened(self, request: frames.Open, first_lane: int = 0) -> None:
-        """Answers open."""
-        await self.send(frames.Opened(id=request.id, lanes=list(range(first_lane, first_lane + request.lanes))))
+    async def opened(self, request: frames.Open, first_lane: int = 0, **said: Any) -> None:
+        """Answers open, with lanes from a number on and whatever else is said of them."""
+        lanes = list(range(first_lane, first_lane + request.lanes))
+        await self.send(frames.Opened(id=request.id, lanes=lanes, **said))
 
     async def rows(
         self, request: Any, values: dict[int, int], *, more: bool = False, failures: Sequence[frames.Failure] = ()
     ) -> None:
-        """Answers lanes of a reset or step with a value each, and a reward of ten times that."""
+        """Answers lanes of a reset or step with a value each; of a step, with a reward of ten times that."""
+        factor = 10.0 if isinstance(request, frames.Step) else 0.0
         await self.send(
             frames.Rows(
                 id=request.id,
                 lanes=list(values),
                 observations=frames.Batch(values=[{"value": value} for value in values.values()]) if values else None,
-                rewards=struct.pack(f"<{len(values)}d", *[10.0 * value for value in values.values()]),
+                rewards=struct.pack(f"<{len(values)}d", *[factor * value for value in values.values()]),
                 flags=bytes(len(values)),
                 failures=list(failures),
                 more=more,

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
+
+Columns: TypeAlias = Mapping[tuple[str | int, ...], NDArray[Any]]
+"""An array of shape ``(payloads, *leaf shape)`` for each leaf of a space, by its path."""
 
 MISSING: Any = object()
 """What stands for a key that is not there."""
@@ -62,6 +66,14 @@ class Codec(ABC):
         Raises:
             Refusal: It is not what the space holds.
         """
+
+    def columns(self, payloads: Sequence[Any]) -> Columns | None:  # noqa: ARG002
+        """Reads many payloads at once, where each is plainly what the space holds.
+
+        Returns:
+            What ``decode`` would return of each, as new arrays; None to have each looked at by itself.
+        """
+        return None
 
     @abstractmethod
     def encode(self, value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from openenv_gym.bridge.codecs.base import Codec, Refusal, shown
+from openenv_gym.bridge.codecs.base import Codec, Columns, Refusal, shown
 from openenv_gym.bridge.spaces.text import JsonForm, JsonText, UnicodeText, has_form, write_json
 
 
@@ -34,6 +34,13 @@ class RangeCodec(Codec):
         if rest or not 0 <= position < self._count:
             raise Refusal(f"{payload} is outside {self._bounds()}")
         return self._dtype.type(self._first + position)
+
+    def columns(self, payloads: Sequence[Any]) -> Columns | None:
+        """Reads integers into one new array."""
+        try:
+            return {(): np.array([self.decode(payload) for payload in payloads], self._dtype)}
+        except Refusal:
+            return None
 
     def encode(self, value: Any) -> Any:
         """Writes the integer."""

@@ -139,6 +139,8 @@ class PaddedCodec(Codec):
             data, mask = np.asarray(value["data"]), np.asarray(value["mask"])
         except (KeyError, TypeError, ValueError):
             raise Refusal("it is no dict with data and mask") from None
+        if len(value) != 2 or data.dtype.kind not in "biuf":
+            raise Refusal("it is no dict of data, which are numbers, and mask")
         if data.shape != self._data.shape or mask.shape != (self._high,):
             raise Refusal(f"data and mask have the shapes {data.shape} and {mask.shape}, not those of {self.space}")
         if not np.isin(mask, (0, 1)).all():

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
+from numpy.typing import NDArray
 
-from openenv_gym.bridge.codecs.base import MISSING, Codec, Refusal, shown
+from openenv_gym.bridge.codecs.base import MISSING, Codec, Columns, Refusal, shown
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,27 @@ class ObjectCodec(Codec):
                 self._put(value, field, self._read(field, payload))
         return {key: value[key] for key in self.space.spaces}
 
+    def columns(self, payloads: Sequence[Any]) -> Columns | None:
+        """Reads the fields of all objects, one field after the other."""
+        if self._is_closed or self._spread:
+            return None
+        columns: dict[tuple[str | int, ...], NDArray[Any]] = {}
+        for field in self._fields:
+            if field.codec is None:
+                continue
+            parts = _parts(payloads, field.name, field.codec)
+            if parts is None:
+                return None
+            columns.update({(field.name, *path): array for path, array in parts.items()})
+        return columns
+
     def encode(self, value: Any) -> Any:
         """Writes an object."""
         if not isinstance(value, dict):
             raise Refusal(f"{shown(value)} is no dict")
+        strangers = [key for key in value if key not in self.space.spaces]
+        if strangers:
+            raise Refusal(f"it has unknown keys {shown(strangers)}")
         payload: dict[str, Any] = {}
         for field in self._fields:
             written = field.filler if field.codec is None else self._write(field, field.codec, value)
@@ -136,6 +154,10 @@ class FieldCodec(Codec):
         except Refusal as refusal:
             raise refusal.within(self._name) from None
 
+    def columns(self, payloads: Sequence[Any]) -> Columns | None:
+        """Reads the one field of all objects."""
+        return _parts(payloads, self._name, self._codec)
+
     def encode(self, value: Any) -> Any:
         """Writes the object around the field."""
         try:
@@ -161,3 +183,12 @@ class EmptyCodec(Codec):
         if value not in self.space and np.size(value) != 1:
             raise Refusal(f"{shown(value)} is outside {self.space}")
         return {}
+
+
+def _parts(payloads: Sequence[Any], name: str, codec: Codec) -> Columns | None:
+    """The columns of a field that all objects have; None where one has not."""
+    try:
+        parts = [payload[name] for payload in payloads]
+    except (KeyError, TypeError):
+        return None
+    return codec.columns(parts)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from openenv_gym_protocol.errors import OpenEnvGymError
 
+_NO_ERRORS: Mapping[int, OpenEnvGymError] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
+
 class Answer:
     """What some lanes answered; every lane that was asked stands in one answer.
 
@@ -20,18 +22,25 @@ class Answer:
         lanes: The lanes that succeeded, in the reply's order.
         reply: The reply, as its wire has it; None where no lane succeeded.
         errors: The lanes that failed, with why.
+        settled: How many lanes it settles.
     """
 
-    source: Any
-    call: str
-    lanes: Sequence[int] = ()
-    reply: Any = None
-    errors: Mapping[int, OpenEnvGymError] = field(default_factory=dict)
+    __slots__ = ("call", "errors", "lanes", "reply", "settled", "source")
 
-    @property
-    def count(self) -> int:
-        """How many lanes it settles."""
-        return len(self.lanes) + len(self.errors)
+    def __init__(
+        self,
+        source: Any,
+        call: str,
+        lanes: Sequence[int] = (),
+        reply: Any = None,
+        errors: Mapping[int, OpenEnvGymError] = _NO_ERRORS,
+    ) -> None:
+        self.source = source
+        self.call = call
+        self.lanes = lanes
+        self.reply = reply
+        self.errors = errors
+        self.settled = len(lanes) + len(errors)
 
 
 Settle: TypeAlias = Callable[[Answer], None]
@@ -60,24 +69,25 @@ class Ask(Protocol):
 
 
 class Inbox:
-    """Answers that came and were not taken yet. Filled on the event loop, emptied by one other thread."""
+    """Answers that came and were not taken yet. Filled on the event loop, emptied by one other thread.
+
+    Neither locks the other out, so that the one may be interrupted anywhere, and a signal's handler may run inside it.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._answers: list[Answer] = []
-        self._count = 0
-        self._wanted: int | None = None
-        self._enough = threading.Lock()
-        self._enough.acquire()
+        self._answers: deque[Answer] = deque()
+        self._came = 0
+        self._taken = 0
+        self._waiter: _Waiter | None = None
 
     def put(self, answer: Answer) -> None:
         """Adds an answer, and wakes who waits for so many lanes."""
-        with self._lock:
-            self._answers.append(answer)
-            self._count += answer.count
-            if self._wanted is not None and self._count >= self._wanted:
-                self._wanted = None
-                self._enough.release()
+        self._answers.append(answer)
+        self._came += answer.settled
+        waiter = self._waiter
+        if waiter is not None and self._came >= waiter.until and not waiter.is_woken:
+            waiter.is_woken = True
+            waiter.lock.release()
 
     def wait(self, count: int, timeout: float | None = None) -> bool:
         """Waits until so many lanes have settled.
@@ -89,29 +99,33 @@ class Inbox:
         Returns:
             Whether they have.
         """
-        with self._lock:
-            if self._count >= count:
-                return True
-            self._wanted = count
-        try:
-            if self._enough.acquire(timeout=-1 if timeout is None else max(timeout, 0.0)):
-                return True
-        except BaseException:  # KeyboardInterrupt
-            self._stop_waiting()
-            raise
-        return self._stop_waiting()
+        until = self._taken + count
+        if self._came >= until:
+            return True
+        # A new one for each wait: what an earlier one left behind, wherever it ended, wakes nobody.
+        waiter = self._waiter = _Waiter(until)
+        if self._came >= until:
+            return True  # they came before the waiter was seen
+        waiter.lock.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
+        return self._came >= until
 
     def take(self) -> list[Answer]:
         """Takes all answers out."""
-        with self._lock:
-            taken, self._answers = self._answers, []
-            self._count = 0
+        taken = []
+        while self._answers:
+            answer = self._answers.popleft()
+            self._taken += answer.settled
+            taken.append(answer)
         return taken
 
-    def _stop_waiting(self) -> bool:
-        """Returns whether the answers came while the waiting ended."""
-        with self._lock:
-            if self._wanted is not None:
-                self._wanted = None
-                return False
-        return self._enough.acquire(blocking=False)
+
+class _Waiter:
+    """A wait until so many lanes, of all that ever settle, have."""
+
+    __slots__ = ("is_woken", "lock", "until")
+
+    def __init__(self, until: int) -> None:
+        self.until = until
+        self.is_woken = False
+        self.lock = threading.Lock()
+        self.lock.acquire()

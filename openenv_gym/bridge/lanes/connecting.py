@@ -5,7 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from openenv_gym_protocol.errors import ConnectError, ConnectionLost, OpenEnvGymError, SessionLost, copied
+from openenv_gym_protocol.errors import (
+    ConnectError,
+    ConnectionLost,
+    InvalidMessage,
+    OpenEnvGymError,
+    SessionLost,
+    copied,
+)
 from openenv_gym_protocol.vector.frames import Open, Opened
 
 from openenv_gym.bridge.lanes.group import AnyLane, Episodes
@@ -13,7 +20,7 @@ from openenv_gym.bridge.lanes.lane import Lane
 from openenv_gym.bridge.lanes.link import VectorLink
 from openenv_gym.bridge.lanes.negotiation import Offered, offer_vector
 from openenv_gym.bridge.lanes.vector import VectorGroup, VectorLane
-from openenv_gym.bridge.servers import Server
+from openenv_gym.bridge.servers.server import Server
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.base import Connector
 from openenv_gym.transports.timeouts import Timeouts
@@ -41,6 +48,13 @@ class Connecting:
         self._timeouts = timeouts
         self._connector = connector
         self._wire = wire
+        self._task: asyncio.Task[object] | None = None
+
+    async def stop(self) -> None:
+        """Ends the connecting of a caller who was interrupted, should it go on still."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
     async def connect(self, lanes: dict[int, AnyLane], servers: Mapping[int, Server]) -> dict[int, OpenEnvGymError]:
         """Connects lanes, all servers at once.
@@ -52,6 +66,8 @@ class Connecting:
         Returns:
             Why lanes could not be connected.
         """
+        await self.stop()
+        self._task = asyncio.current_task()
         shares: list[tuple[Server, list[int]]] = []
         for lane, server in servers.items():
             share = next((found for known, found in shares if known is server), None)
@@ -69,6 +85,8 @@ class Connecting:
     ) -> dict[int, OpenEnvGymError]:
         try:
             offered = await self._vector(lanes, indices, server)
+        except _CannotOpen:
+            self._wire, offered = "standard", None
         except OpenEnvGymError as error:
             for lane in (lanes[index] for index in indices):
                 if isinstance(lane, Lane):
@@ -88,14 +106,21 @@ class Connecting:
         connectors = [self._connector] * len(indices)
         if offered is not None:
             connectors[0] = offered.as_connector
-        failures = await asyncio.gather(*map(connect, indices, connectors))
+        try:
+            failures = await asyncio.gather(*map(connect, indices, connectors))
+        finally:
+            if offered is not None and not offered.is_taken:
+                offered.connection.abort()
         return {index: error for index, error in zip(indices, failures, strict=True) if error is not None}
 
     async def _vector(self, lanes: dict[int, AnyLane], indices: Sequence[int], server: Server) -> Offered | None:
         """Opens lanes on the vector wire, or returns a connection on which the server speaks the standard wire."""
         if self._wire == "standard":
             return None
-        group = next((group for group in self.groups if group.link.server is server and group.link.is_open), None)
+        # One whose connection broke may never come back, and whoever connects would wait for that.
+        group = next(
+            (group for group in self.groups if group.link.server is server and group.link.has_connection), None
+        )
         if group is not None:
             try:
                 await self._open(group, lanes, indices)
@@ -109,28 +134,42 @@ class Connecting:
                 offered.connection.abort()
                 raise ConnectError(f"The server at {server.base_url} does not speak the vector wire.")
             return offered
-        group = VectorGroup(VectorLink(server), self._episodes)
+        group = VectorGroup(VectorLink(server, self._connector), self._episodes)
         self.groups.append(group)
         await group.link.greet(offered.hand_to(group.link), self._timeouts.connect)
         await self._open(group, lanes, indices)
         return None
 
     async def _open(self, group: VectorGroup, lanes: dict[int, AnyLane], indices: Sequence[int]) -> None:
-        opened: Opened = await group.link.open(
-            lambda number: Open(
-                id=number,
-                lanes=len(indices),
-                autoreset=str(self._episodes.autoreset),
-                max_episode_steps=self._episodes.max_steps,
-                options=dict(self._episodes.options),
-                render_mode=self._episodes.render_mode,
-            ),
-            self._timeouts.reset,
-        )
+        episodes = self._episodes
+        try:
+            opened: Opened = await group.link.open(
+                lambda number: Open(
+                    id=number,
+                    lanes=len(indices),
+                    autoreset=str(episodes.autoreset),
+                    max_episode_steps=episodes.max_steps,
+                    options=dict(episodes.options),
+                    render_mode=episodes.render_mode,
+                ),
+                self._timeouts.reset,
+            )
+        except InvalidMessage as error:
+            if episodes.render_mode is not None:
+                raise  # the standard wire has no pictures
+            if self._wire is None and episodes.takes_either_wire:
+                await group.link.close()
+                raise _CannotOpen(error.message) from error
+            error.args = (f"{error.message} On the standard wire (wire='standard') every mode and time limit is kept.",)
+            raise
         for index, number in zip(indices, opened.lanes, strict=True):
             lane = VectorLane(index, group.link, number, group)
             group.add(lane)
             lanes[index] = lane
+
+
+class _CannotOpen(InvalidMessage):
+    """The server refused lanes that can be had on the standard wire."""
 
 
 def _stand_in(lanes: dict[int, AnyLane], index: int) -> Lane:

@@ -12,7 +12,7 @@ from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.lane_state import LaneState
 from openenv_gym.bridge.lanes.answers import Answer, Ask
 from openenv_gym.bridge.rows import Rows
-from openenv_gym.bridge.servers import Server
+from openenv_gym.bridge.servers.server import Server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +24,14 @@ class Episodes:
         max_steps: Steps after which one is truncated; None for no limit.
         options: Reset options that every reset has.
         render_mode: What ``render`` gives; None where nothing is rendered.
+        takes_either_wire: Where a server cannot begin such lanes on the vector wire, the standard wire will do.
     """
 
     autoreset: AutoresetMode
     max_steps: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     render_mode: str | None = None
+    takes_either_wire: bool = False
 
 
 class AnyLane(Protocol):
@@ -67,6 +69,10 @@ class LaneGroup(Protocol):
     def keeps_episodes(self) -> bool:
         """Whether the server resets finished lanes by itself. Otherwise the caller does."""
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether some lanes can be reset and stepped without the others."""
+
     def reset(
         self, seeds: Mapping[int, int | None], once: Mapping[str, Any] | None, timeout: float | None
     ) -> Sequence[Ask]:
@@ -84,18 +90,18 @@ class LaneGroup(Protocol):
         Args:
             interface: How they are written.
             actions: One for each of some lanes.
-            idle: Lanes that will reset in this step and need none.
+            idle: Those of them that will reset in this step: their actions are not looked at.
 
         Raises:
             InvalidAction: One is outside its space; the error names the lane.
         """
 
-    def step(self, written: Any, next_seeds: Mapping[int, int | None], timeout: float | None) -> Sequence[Ask]:
+    def step(self, written: Any, next_seeds: Mapping[int, int], timeout: float | None) -> Sequence[Ask]:
         """Asks lanes to step.
 
         Args:
             written: What ``write`` returned.
-            next_seeds: The seeds of those that may reset in this step.
+            next_seeds: The seeds of those that may reset in this step, and are sent one.
             timeout: Seconds that the caller will wait; None for ever.
         """
 

@@ -10,10 +10,10 @@ import uuid
 from typing import Protocol
 
 from openenv_gym_protocol.client_session import ClientSession, SessionState
-from openenv_gym_protocol.errors import ConnectionLost, OpenEnvGymError
+from openenv_gym_protocol.errors import ClientClosed, ConnectionLost, OpenEnvGymError
 from openenv_gym_protocol.messages import CloseRequest, Reply, Request, ResetRequest
 
-from openenv_gym.bridge.servers import Server
+from openenv_gym.bridge.servers.server import Server
 from openenv_gym.transports.address import websocket_url
 from openenv_gym.transports.base import Connection, Connector
 
@@ -40,7 +40,7 @@ class Lane:
         self.server: Server | None = None
         self._session = ClientSession()
         self._connection: Connection | None = None
-        self._listener: _Link | None = None
+        self._listener: _LaneListener | None = None
         self._waiter: Waiter | None = None
         self._position = 0
         self._was_reset = False
@@ -70,12 +70,11 @@ class Lane:
         self.server = server
         self.session_id = uuid.uuid4().hex[:12]
         self._was_reset = False
-        link = _Link(self)
-        self._listener = link
+        listener = self._listener = _LaneListener(self)
         # Before the connection is there: a server that refuses speaks first, and that must not be lost.
         self._session.connected()
         try:
-            connection = await connector(websocket_url(server.base_url), server.options, link)
+            connection = await connector(websocket_url(server.base_url), server.options, listener)
         except OpenEnvGymError as error:
             raise self._session.lost(error) from error
         except BaseException:  # cancelled: the caller was interrupted while it waited
@@ -121,6 +120,7 @@ class Lane:
         is_ready = self._session.state is SessionState.READY
         frame = self._session.request(CloseRequest()) if is_ready else None
         self._session.close()
+        self._settle(ClientClosed("The environment was closed before the reply came."))
         if connection is None:
             return
         if frame is None or not connection.is_open:
@@ -148,9 +148,9 @@ class Lane:
         self._connection = self._listener = None
         self._settle(self._session.lost(error))
 
-    def is_listened_by(self, link: _Link) -> bool:
-        """Whether a link is that of the running connection."""
-        return self._listener is link
+    def is_listened_by(self, listener: _LaneListener) -> bool:
+        """Whether a listener is that of the running connection."""
+        return self._listener is listener
 
     def _settle(self, outcome: Reply | OpenEnvGymError) -> None:
         waiter, self._waiter = self._waiter, None
@@ -164,8 +164,8 @@ class Lane:
             connection.abort()
 
 
-class _Link:
-    """The listener of one connection: a lane's earlier connections are not heard any more."""
+class _LaneListener:
+    """What hears one connection: a lane's earlier connections are not heard any more."""
 
     __slots__ = ("_lane",)
 

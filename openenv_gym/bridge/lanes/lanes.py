@@ -13,9 +13,10 @@ from openenv_gym_protocol.errors import (
     FactoryError,
     OpenEnvGymError,
     SessionLost,
-    copied,
 )
 
+from openenv_gym.bridge.guard import Guard
+from openenv_gym.bridge.lanes import farewells
 from openenv_gym.bridge.lanes.answers import Answer, Ask, Inbox
 from openenv_gym.bridge.lanes.connecting import Connecting
 from openenv_gym.bridge.lanes.group import AnyLane, Episodes, LaneGroup
@@ -23,7 +24,7 @@ from openenv_gym.bridge.lanes.lane import Lane
 from openenv_gym.bridge.lanes.round import Round
 from openenv_gym.bridge.lanes.standard import StandardGroup
 from openenv_gym.bridge.lanes.vector import VectorLane
-from openenv_gym.bridge.servers import Servers
+from openenv_gym.bridge.servers.servers import Servers
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.transports.base import Connector
 from openenv_gym.transports.io_thread import io_thread
@@ -37,7 +38,7 @@ CLOSE_SECONDS = 2.0
 class Lanes:
     """The lanes of one environment.
 
-    Used by one thread at a time, as Gymnasium's environments are.
+    Used by one thread at a time, for which the environment's methods see by the guard.
 
     Args:
         count: How many.
@@ -46,6 +47,10 @@ class Lanes:
         episodes: How they begin and end their episodes.
         wire: The wire to speak; None to take the vector wire where it is offered.
         connector: Opens connections.
+
+    Attributes:
+        servers: Where their servers come from.
+        guard: Knows when a call may have touched something here.
     """
 
     def __init__(
@@ -59,7 +64,8 @@ class Lanes:
         connector: Connector = open_websocket,
     ) -> None:
         self.servers = servers
-        self.inbox = Inbox()
+        self.guard = Guard()
+        self._inbox = Inbox()
         self._rounds: list[Round] = []
         self._lanes: dict[int, AnyLane] = {index: Lane(index) for index in range(count)}
         self._standard = StandardGroup(self._lanes, episodes)
@@ -81,7 +87,7 @@ class Lanes:
         if self._pid == os.getpid():
             return False
         self._pid = os.getpid()
-        self.inbox = Inbox()
+        self._inbox = Inbox()
         self._rounds.clear()
         self._connecting.groups.clear()
         for index, old in list(self._lanes.items()):
@@ -98,9 +104,13 @@ class Lanes:
     def grouped(self, indices: Iterable[int]) -> list[tuple[LaneGroup, list[int]]]:
         """Lanes with how they are asked, by groups."""
         groups: dict[int, tuple[LaneGroup, list[int]]] = {}
+        last: LaneGroup | None = None
         for index in indices:
-            group = self.group_of(index)
-            groups.setdefault(id(group), (group, []))[1].append(index)
+            lane = self._lanes[index]
+            group = lane.group if isinstance(lane, VectorLane) else self._standard
+            if group is not last:
+                last, members = group, groups.setdefault(id(group), (group, []))[1]
+            members.append(index)
         return list(groups.values())
 
     def connect(self, indices: Sequence[int]) -> dict[int, OpenEnvGymError]:
@@ -110,6 +120,7 @@ class Lanes:
             Why lanes could not be connected; the errors name them.
         """
         missing = [index for index in indices if self._lanes[index].needs_connection]
+        was_at_work, self.guard.is_at_work = self.guard.is_at_work, True
         failures = self._connect(missing) if missing else {}
         unreachable = [index for index, error in failures.items() if isinstance(error, ConnectError)]
         # A server of ours that died since is started anew, once; sessions are lost by then and known to be.
@@ -118,50 +129,42 @@ class Lanes:
             failures = {index: error for index, error in failures.items() if index not in unreachable} | retried
         for index, error in failures.items():
             self.name(error, index)
+        if len(missing) > len(failures):
+            self.servers.keep_spares()
+        self.guard.is_at_work = was_at_work
         return failures
 
     def start(self, asks: Sequence[Ask], timeout: float | None) -> None:
-        """Sends requests with one deadline; their answers come to the inbox."""
-        if asks:
-            started = Round(asks, timeout, self.inbox)
-            self._rounds = [each for each in self._rounds if not each.is_settled]
-            self._rounds.append(started)
-            try:
-                started.start(io_thread())
-            except BaseException:
-                self.give_up("The call was interrupted before the reply came.")
-                raise
+        """Sends requests with one deadline; ``take`` gives their answers."""
+        self._start(asks, timeout, self._inbox)
 
     def wait(self, count: int, timeout: float | None = None) -> bool:
-        """Waits until so many lanes have settled; see ``Inbox.wait``. An interrupt gives up all that is open."""
-        try:
-            return self.inbox.wait(count, timeout)
-        except BaseException:  # KeyboardInterrupt: replies that come later must reach nobody
-            self.give_up("The call was interrupted before the reply came.")
-            raise
+        """Waits until so many lanes have settled; see ``Inbox.wait``."""
+        return self._inbox.wait(count, timeout)
 
     def take(self) -> list[Answer]:
-        """What has settled; the errors name their lanes."""
-        answers = self.inbox.take()
-        for answer in answers:
-            for index, error in answer.errors.items():
-                self.name(error, index)
-        return answers
+        """What has settled of all that was started; the errors name their lanes."""
+        self.guard.is_at_work = True
+        return self._take(self._inbox)
 
     def ask(self, asks: Sequence[Ask], timeout: float | None) -> list[Answer]:
-        """Sends requests and waits until all of them are settled. Nothing else may be under way."""
-        self.inbox.take()  # what an interrupt kept from being taken is no answer to these
-        self.start(asks, timeout)
-        self.wait(sum(len(ask.lanes) for ask in asks))
-        return self.take()
+        """Sends requests and waits until all of them are settled; nobody else's answers are among theirs."""
+        inbox = Inbox()
+        self._start(asks, timeout, inbox)
+        inbox.wait(sum(len(ask.lanes) for ask in asks))
+        return self._take(inbox)
 
     def give_up(self, reason: str) -> None:
         """Gives up everything that is under way: those lanes are lost, and nothing of it is read."""
-        for each in self._rounds:
-            if not each.is_settled:
-                each.give_up(io_thread(), reason)
-        self._rounds.clear()
-        self.inbox.take()
+        self._inbox = Inbox()
+        if not all(each.is_settled for each in self._rounds):
+            io_thread().run(_give_up(self._rounds, reason))
+
+    def give_up_all(self, reason: str) -> None:
+        """Gives up every session, whatever is under way in it. May be interrupted, and called again."""
+        if not self.enter_process():
+            self._inbox = Inbox()
+            io_thread().run(self._give_up_all(reason))
 
     def replace(self, index: int) -> None:
         """Gives a lane to another server: its session there begins with the next reset."""
@@ -171,7 +174,7 @@ class Lanes:
     def let_go(self, index: int, reason: str) -> None:
         """Ends a lane's session, if it has one: another begins with the next reset."""
         if not self._lanes[index].needs_connection:
-            io_thread().run(_let_go(self._lanes[index], reason))
+            io_thread().run(_let_go([self._lanes[index]], reason))
 
     def close(self) -> None:
         """Ends the sessions and the use of the servers, within a bound. Never raises. Idempotent."""
@@ -191,7 +194,7 @@ class Lanes:
         if not all(lane.is_unused for lane in self._lanes.values()):
             work = _close(self._closing())
             try:
-                asyncio.run_coroutine_threadsafe(work, io_thread().loop)
+                farewells.say(asyncio.run_coroutine_threadsafe(work, io_thread().loop))
             except RuntimeError:
                 work.close()  # the interpreter is ending
         self.servers.release()
@@ -203,7 +206,9 @@ class Lanes:
         lane = self._lanes[index]
         error.server = None if lane.server is None else lane.server.base_url
         error.session = lane.session_id
-        place = f"server {error.server}, session {error.session}"
+        place = f"server {error.server}"
+        if error.session is not None:  # the server may have refused to begin one
+            place += f", session {error.session}"
         if len(self._lanes) > 1:
             error.lane = lane.index
             place = f"lane {lane.index}, {place}"
@@ -211,12 +216,31 @@ class Lanes:
         hint = f" {HOW_TO_READ_THE_LOG}" if refers and HOW_TO_READ_THE_LOG not in error.message else ""
         error.args = (f"{error.message}{hint} [{place}]",)
 
+    def _start(self, asks: Sequence[Ask], timeout: float | None, inbox: Inbox) -> None:
+        self.guard.is_at_work = True
+        if asks:
+            started = Round(asks, timeout, inbox)
+            self._rounds = [each for each in self._rounds if not each.is_settled]
+            self._rounds.append(started)
+            started.start(io_thread())
+
+    def _take(self, inbox: Inbox) -> list[Answer]:
+        answers = inbox.take()
+        for answer in answers:
+            if answer.errors:
+                for index, error in answer.errors.items():
+                    self.name(error, index)
+        return answers
+
+    async def _give_up_all(self, reason: str) -> None:
+        # On the loop, after whatever the interrupted call had begun there, unknown to itself perhaps.
+        await self._connecting.stop()
+        await _give_up(self._rounds, reason)
+        await _let_go(list(self._lanes.values()), reason)
+
     def _connect(self, indices: Sequence[int]) -> dict[int, OpenEnvGymError]:
-        try:
-            servers = dict(zip(indices, self.servers.of(indices), strict=True))
-        except OpenEnvGymError as error:
-            return {index: copied(error) for index in indices}
-        return io_thread().run(self._connecting.connect(self._lanes, servers))
+        servers, failures = self.servers.start(indices)
+        return failures | io_thread().run(self._connecting.connect(self._lanes, servers))
 
     def _closing(self) -> list[_Closing]:
         standard = [lane for lane in self._lanes.values() if isinstance(lane, Lane)]
@@ -228,11 +252,19 @@ class _Closing(Protocol):
         """Ends it."""
 
 
-async def _let_go(lane: AnyLane, reason: str) -> None:
-    if isinstance(lane, VectorLane):
-        lane.let_go()
-    elif isinstance(lane, Lane):
-        lane.abandon(SessionLost(reason))
+async def _give_up(rounds: Sequence[Round], reason: str) -> None:
+    for each in rounds:
+        each.give_up(reason)
+
+
+async def _let_go(lanes: Sequence[AnyLane], reason: str) -> None:
+    for lane in lanes:
+        if lane.needs_connection:
+            continue
+        if isinstance(lane, VectorLane):
+            lane.let_go(SessionLost(reason))
+        elif isinstance(lane, Lane):
+            lane.abandon(SessionLost(reason))
 
 
 async def _close(closing: Sequence[_Closing]) -> None:

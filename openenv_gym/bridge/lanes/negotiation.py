@@ -7,7 +7,7 @@ from dataclasses import replace
 from openenv_gym_protocol.errors import OpenEnvGymError
 from openenv_gym_protocol.vector.frames import SUBPROTOCOL
 
-from openenv_gym.bridge.servers import Server
+from openenv_gym.bridge.servers.server import Server
 from openenv_gym.transports.address import websocket_url
 from openenv_gym.transports.base import Connection, ConnectionOptions, Connector, Listener
 
@@ -29,6 +29,11 @@ class Offered:
     def is_vector(self) -> bool:
         """Whether the server selected the vector wire; otherwise it speaks the standard wire on this connection."""
         return self.connection.subprotocol == SUBPROTOCOL
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether somebody listens to it."""
+        return self._listener is not None
 
     def hand_to(self, listener: Listener) -> Connection:
         """Lets somebody listen from here on, beginning with what came before."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -11,9 +10,6 @@ from openenv_gym_protocol.errors import OpenEnvGymError, ReplyTimeout, SessionLo
 
 from openenv_gym.bridge.lanes.answers import Answer, Ask, Inbox
 from openenv_gym.transports.io_thread import IoThread
-
-_GIVING_UP_SECONDS = 1.0
-"""How long an interrupted call waits until its lanes are known to be lost; the loop needs microseconds."""
 
 
 class Round:
@@ -48,16 +44,9 @@ class Round:
         """Has the requests sent."""
         io.loop.call_soon_threadsafe(self._begin, io.loop)
 
-    def give_up(self, io: IoThread, reason: str) -> None:
-        """Gives up the lanes that have not answered, from the caller's thread, and waits until that is done."""
-        given_up = threading.Event()
-
-        def end() -> None:
-            self._abandon(lambda _: SessionLost(reason))
-            given_up.set()
-
-        io.loop.call_soon_threadsafe(end)
-        given_up.wait(_GIVING_UP_SECONDS)
+    def give_up(self, reason: str) -> None:
+        """Gives up the lanes that have not answered, on the event loop. Idempotent."""
+        self._abandon(lambda _: SessionLost(reason))
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._timeout is not None:
@@ -66,7 +55,7 @@ class Round:
             ask.begin(self._settle)
 
     def _settle(self, answer: Answer) -> None:
-        self._open -= answer.count
+        self._open -= answer.settled
         if self._open == 0 and self._timer is not None:
             self._timer.cancel()
         self._inbox.put(answer)

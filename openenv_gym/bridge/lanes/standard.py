@@ -6,15 +6,28 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openenv_gym_protocol.errors import OpenEnvGymError
-from openenv_gym_protocol.messages import Reply, Request, ResetRequest, StepRequest
+from openenv_gym_protocol.messages import ObservationReply, Reply, Request, ResetRequest, StepRequest
 
 from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.lane_state import LaneState
 from openenv_gym.bridge.lanes.answers import Answer, MakeError, Settle
 from openenv_gym.bridge.lanes.group import AnyLane, Episodes
 from openenv_gym.bridge.lanes.lane import Lane
+from openenv_gym.bridge.observations import Leaves
 from openenv_gym.bridge.rows import Rows
 from openenv_gym.bridge.step_batch import encode_action
+
+
+def _leaves(interface: Interface, answers: Sequence[Answer]) -> Leaves | None:
+    """The observations of all replies as arrays; None where they have to be read one by one."""
+    replies = [answer.reply for answer in answers]
+    if len(replies) < 2 or not all(type(reply) is ObservationReply for reply in replies):
+        return None
+    return interface.observation_leaves([reply.data.observation for reply in replies])
+
+
+def _first_lane(answer: Answer) -> int:
+    return answer.lanes[0]
 
 
 class LaneAsk:
@@ -64,6 +77,7 @@ class StandardGroup:
     """
 
     keeps_episodes = False
+    is_divisible = True
 
     def __init__(self, lanes: Mapping[int, AnyLane], episodes: Episodes) -> None:
         self._lanes = lanes
@@ -92,7 +106,7 @@ class StandardGroup:
         return {lane: encode_action(interface, lane, action) for lane, action in actions.items()}
 
     def step(
-        self, written: Mapping[int, dict[str, Any]], next_seeds: Mapping[int, int | None], timeout: float | None
+        self, written: Mapping[int, dict[str, Any]], next_seeds: Mapping[int, int], timeout: float | None
     ) -> list[LaneAsk]:
         """Asks lanes to step. The caller resets them, and gives up what is late."""
         del next_seeds, timeout
@@ -101,16 +115,32 @@ class StandardGroup:
     def read(self, interface: Interface, answers: Sequence[Answer], states: Sequence[LaneState]) -> list[Rows]:
         """Reads the answers of lanes, all together."""
         rows = Rows()
+        found: list[Answer] = []
         for answer in answers:
-            rows.errors.update(answer.errors)
-            is_reset = answer.call == "reset"
-            for lane in answer.lanes:
-                try:
-                    row = states[lane].reader.read(interface, answer.reply, is_reset=is_reset)
-                except OpenEnvGymError as error:
-                    rows.errors[lane] = error
+            if answer.errors:
+                rows.errors.update(answer.errors)
+            else:
+                found.append(answer)
+        # In the lanes' order, so that the arrays of all of them are the batch.
+        found.sort(key=_first_lane)
+        leaves = _leaves(interface, found)
+        kept = []
+        for number, answer in enumerate(found):
+            lane, is_reset = answer.lanes[0], answer.call == "reset"
+            reader = states[lane].reader
+            try:
+                if leaves is None:
+                    row = reader.read(interface, answer.reply, is_reset=is_reset)
                 else:
-                    rows.add(lane, row, is_reset=is_reset)
+                    row = reader.row(None, answer.reply.data, is_reset=is_reset)
+            except OpenEnvGymError as error:
+                rows.errors[lane] = error
+            else:
+                kept.append(number)
+                rows.add(lane, row, is_reset=is_reset)
+        if leaves is not None:
+            is_whole = len(kept) == len(found)
+            rows.leaves = leaves if is_whole else {path: array[kept] for path, array in leaves.items()}
         return [rows]
 
     def _lane(self, index: int) -> Lane:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from openenv_gym_protocol.errors import OpenEnvGymError, SessionLost, copied
+from openenv_gym_protocol.client_session import lost_session
+from openenv_gym_protocol.errors import OpenEnvGymError, ProtocolFailure, copied
 from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.frames import Request
 
@@ -20,7 +21,8 @@ from openenv_gym.bridge.lanes.group import Episodes
 from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
 from openenv_gym.bridge.lanes.vector_rows import RowsReader
 from openenv_gym.bridge.rows import Rows
-from openenv_gym.bridge.servers import Server
+from openenv_gym.bridge.servers.server import Server
+from openenv_gym.bridge.step_batch import ActionArray
 
 DEADLINE_SLACK = 5.0
 """Seconds after the client's own time-out at which the server gives a request up, should no cancel reach it."""
@@ -63,8 +65,14 @@ class VectorLane:
         """Never: it was opened."""
         return False
 
-    def let_go(self) -> None:
+    @property
+    def cause(self) -> OpenEnvGymError | None:
+        """Why it is lost, where that is known."""
+        return self._link.cause_of(self.number)
+
+    def let_go(self, error: OpenEnvGymError) -> None:
         """Ends the session, on the event loop. Nothing waits for that."""
+        self._link.note_cause([self.number], error)
         self._link.close_lanes([self.number])
 
 
@@ -75,10 +83,12 @@ class Written:
     lanes: Sequence[int]
     actions: list[Any] | NDArray[Any]
 
-    def of(self, places: list[int]) -> list[Any] | NDArray[Any]:
-        """Those at some places."""
-        if len(places) == len(self.lanes):
+    def of(self, lanes: Sequence[int]) -> list[Any] | NDArray[Any]:
+        """Those of some of the lanes, in the same order."""
+        if len(lanes) == len(self.lanes):
             return self.actions
+        chosen = set(lanes)
+        places = [place for place, lane in enumerate(self.lanes) if lane in chosen]
         return self.actions[places] if isinstance(self.actions, np.ndarray) else [self.actions[at] for at in places]
 
 
@@ -91,14 +101,15 @@ class LostAsk:
         lanes: The lanes.
     """
 
-    def __init__(self, source: Any, call: str, lanes: Sequence[int]) -> None:
-        self.lanes = tuple(lanes)
+    def __init__(self, source: Any, call: str, lanes: Sequence[VectorLane]) -> None:
+        self.lanes = tuple(lane.index for lane in lanes)
+        self._causes = {lane.index: lane.cause for lane in lanes}
         self.call = call
         self._source = source
 
     def begin(self, settle: Settle) -> None:
         """Fails them."""
-        lost = {lane: SessionLost("The session is gone. Call reset() to start another.") for lane in self.lanes}
+        lost = {lane: lost_session(self.call, cause) for lane, cause in self._causes.items()}
         settle(Answer(self._source, self.call, errors=lost))
 
     def abandon(self, make_error: MakeError) -> None:
@@ -120,6 +131,12 @@ class VectorGroup:
         self._episodes = episodes
         self._lanes: dict[int, VectorLane] = {}
         self._forms: _Forms | None = None
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether the server can reset and step some of the lanes without the others."""
+        opened = self.link.opened
+        return opened is None or (opened.partial_resets and opened.partial_steps)
 
     def add(self, lane: VectorLane) -> None:
         """Adds a lane, in place of an earlier one of the same index."""
@@ -144,14 +161,18 @@ class VectorGroup:
         )
 
     def write(self, interface: Interface, actions: Mapping[int, Any], idle: Sequence[int]) -> Written:
-        """Writes an action for each lane, and one that is not looked at for those that reset in this step."""
-        given = {**dict.fromkeys(idle, IDLE), **actions}
+        """Writes an action for each lane; one that is not looked at for those that reset in this step."""
+        writer = self._forms_of(interface).actions
+        if isinstance(actions, ActionArray):
+            array = writer.write_array(actions.array, actions.places(idle))
+            if array is not None:
+                return Written(actions.lanes, array)
+        given = {**dict(actions.items()), **dict.fromkeys(idle, IDLE)}
         ordered = {lane: given[lane] for lane in sorted(given)}
-        return Written(tuple(ordered), self._forms_of(interface).actions.write(ordered))
+        return Written(tuple(ordered), writer.write(ordered))
 
-    def step(self, written: Written, next_seeds: Mapping[int, int | None], timeout: float | None) -> list[Ask]:
+    def step(self, written: Written, next_seeds: Mapping[int, int], timeout: float | None) -> list[Ask]:
         """Asks lanes to step."""
-        places = {lane: place for place, lane in enumerate(written.lanes)}
         assert self._forms is not None  # write() made them
         batch = self._forms.actions.batch
         return self.ask(
@@ -160,8 +181,8 @@ class VectorGroup:
             lambda number, lanes: frames.Step(
                 id=number,
                 lanes=self.numbers(lanes),
-                actions=batch(written.of([places[lane] for lane in lanes])),
-                next_seeds=_given([next_seeds.get(lane) for lane in lanes]),
+                actions=batch(written.of(lanes)),
+                next_seeds=[next_seeds.get(lane) for lane in lanes] if next_seeds else None,
                 deadline=_deadline(timeout),
             ),
         )
@@ -187,9 +208,10 @@ class VectorGroup:
             lanes: The lanes; those that are lost fail by themselves.
             request: Makes the request, given its id and the lanes that are left.
         """
-        lost = [lane for lane in lanes if self._lanes[lane].needs_connection]
+        alive = self.link.session.lanes
+        lost = [lane for lane in lanes if self._lanes[lane].number not in alive]
         left = [lane for lane in lanes if lane not in lost] if lost else list(lanes)
-        asks: list[Ask] = [LostAsk(self, call, lost)] if lost else []
+        asks: list[Ask] = [LostAsk(self, call, [self._lanes[lane] for lane in lost])] if lost else []
         if left:
             numbers = {self._lanes[lane].number: lane for lane in left}
             asks.append(LinkAsk(self, self.link, numbers, call, lambda number: request(number, left)))
@@ -201,13 +223,21 @@ class VectorGroup:
 
     def _forms_of(self, interface: Interface) -> _Forms:
         if self._forms is None or self._forms.interface is not interface:
-            assert self.link.opened is not None  # lanes are added once they were opened
-            self._forms = _Forms(
-                interface,
-                ActionWriter(interface, self.link.opened),
-                RowsReader(ObservationReader(interface, self.link.opened), self._episodes.autoreset),
-            )
+            self._forms = self._made_forms(interface)
         return self._forms
+
+    def _made_forms(self, interface: Interface) -> _Forms:
+        opened, limit = self.link.opened, self.link.server.options.max_frame_bytes
+        assert opened is not None  # lanes are added once they were opened
+        try:
+            observations = ObservationReader(interface, opened, limit)
+            rows = RowsReader(observations, self._episodes.autoreset)
+            return _Forms(interface, ActionWriter(interface, opened, limit), rows)
+        except ProtocolFailure:
+            raise
+        except Exception as error:
+            # Whatever it is, it is what the server states that cannot be read.
+            raise ProtocolFailure(f"The server states spaces that cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)

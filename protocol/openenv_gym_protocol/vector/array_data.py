@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -36,6 +36,9 @@ ARRAY_CODE = 1
 
 MAX_DIMENSIONS = 32
 """Dimensions that an array may have: as many as every version of numpy can."""
+
+MAX_EMPTY = 64
+"""The lengths before the first 0 of an empty array's shape may have this product: as many lists it stands for."""
 
 _MAX_ADDRESSED = 2**63 - 1
 
@@ -72,8 +75,8 @@ class ArrayData:
         """Refuses an array whose parts do not fit together; nothing of its size is allocated for that.
 
         Raises:
-            ProtocolFailure: An unknown dtype, too many dimensions, a negative length, or another size than the
-                shape's.
+            ProtocolFailure: An unknown dtype, too many dimensions, a negative length, another size than the
+                shape's, or more than ``MAX_EMPTY`` empty parts.
         """
         size = ITEM_BYTES.get(self.dtype)
         if size is None:
@@ -82,7 +85,10 @@ class ArrayData:
             raise ProtocolFailure(f"An array of {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are allowed.")
         if any(length < 0 for length in self.shape):
             raise ProtocolFailure(f"An array of shape {self.shape}: a length is negative.")
-        # An empty array may have any lengths beside its 0, and numpy multiplies them all the same.
+        if _empty_lists(self.shape) > MAX_EMPTY:
+            # As lists, a few bytes would become as many of them as they please.
+            raise ProtocolFailure(f"An array of shape {self.shape}: of {MAX_EMPTY} empty parts at most.")
+        # The lengths behind a 0 may be any, and numpy multiplies them all the same.
         too_large = prod(length or 1 for length in self.shape) * size > _MAX_ADDRESSED
         if too_large or prod(self.shape) * size != len(self.data):
             raise ProtocolFailure(
@@ -95,13 +101,15 @@ class ArrayData:
 def encode_special(value: Any) -> Any:
     """The form of what msgpack has no type for: arrays as the extension, numpy's scalars as numbers and text.
 
+    An array of more than ``MAX_EMPTY`` empty parts is written as nested lists.
+
     Raises:
         TypeError: The value has no form.
     """
     if isinstance(value, ArrayData):
         value.check()
         return msgspec.msgpack.Ext(ARRAY_CODE, _encoder.encode((value.dtype, value.shape, value.data)))
-    if is_array(value) and value.dtype.name in ITEM_BYTES:
+    if is_array(value) and value.dtype.name in ITEM_BYTES and _empty_lists(value.shape) <= MAX_EMPTY:
         return encode_special(ArrayData(value.dtype.name, value.shape, little_endian(value)))
     return array_fallback(value)
 
@@ -119,9 +127,30 @@ def decode_special(code: int, data: memoryview) -> ArrayData:
     return array
 
 
+def arrays_replaced(value: Any, convert: Callable[[ArrayData], Any]) -> Any:
+    """A copy of a value that was read, with something else in place of its arrays.
+
+    The depth of the value was checked when it was read.
+
+    Args:
+        value: The value.
+        convert: Gets each array.
+    """
+    if isinstance(value, dict):
+        return {key: arrays_replaced(item, convert) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [arrays_replaced(item, convert) for item in value]
+    return convert(value) if isinstance(value, ArrayData) else value
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is a numpy array, or what behaves as one, of one dimension or more."""
     return bool(getattr(value, "shape", ())) and hasattr(getattr(value, "dtype", None), "name")
+
+
+def _empty_lists(shape: Sequence[int]) -> int:
+    """How many empty lists an empty array comes to as nested lists; 0 where it is not empty."""
+    return prod(shape[: shape.index(0)]) if 0 in shape else 0
 
 
 def has_bad_booleans(data: bytes | bytearray | memoryview) -> bool:

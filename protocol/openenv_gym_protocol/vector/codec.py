@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from openenv_gym_protocol.vector.array_data import (
     encode_special,
 )
 from openenv_gym_protocol.vector.frames import Reply, Request
+from openenv_gym_protocol.vector.structures import Id
 
 __all__ = [
     "ARRAY_CODE",
@@ -55,6 +56,7 @@ FREE_KEYS: dict[type, tuple[str, ...]] = {
 
 _LISTS_OF_VALUES = frozenset({"values", "infos", "args"})
 _CONTAINERS = frozenset({list, dict, tuple})
+_KEYS = frozenset({str, int})
 
 
 def encode(message: Request | Reply, max_bytes: int | None = None) -> bytes:
@@ -88,15 +90,17 @@ def encode_value(value: Any) -> msgspec.Raw:
     So one lane's value that cannot be sent costs no other lane its frame, and is written in the lane's own thread.
 
     Raises:
-        ExecutionError: It is nested more deeply than ``MAX_DEPTH``, or holds what msgpack cannot carry.
+        ExecutionError: It is nested more deeply than ``MAX_DEPTH``, has a key that is neither text nor an integer, or
+            holds what msgpack cannot carry.
     """
     try:
         written = msgspec.Raw(_encoder.encode(value))
     except (TypeError, ValueError, OverflowError, RecursionError, errors.ProtocolFailure) as error:
         raise errors.ExecutionError(f"The value cannot be sent: {error}") from error
     # Afterwards: a value that holds itself has no end to look for, and was refused above.
-    if _is_too_deep([[value]]):
-        raise errors.ExecutionError(f"The value is nested more than {MAX_DEPTH} deep and cannot be sent.")
+    fault = _fault([[value]])
+    if fault is not None:
+        raise errors.ExecutionError(f"The value cannot be sent: {fault}.")
     return written
 
 
@@ -104,7 +108,8 @@ def decode_request(frame: str | bytes | bytearray | memoryview) -> Request:
     """Reads a client's frame.
 
     Raises:
-        ProtocolFailure: It is text, not msgpack, too deeply nested, or no request of this wire.
+        ProtocolFailure: It is text, not msgpack, too deeply nested, or no request of this wire; or a value in it has
+            a key that is neither text nor an integer.
     """
     message: Request = _decoded(_requests, frame)
     return message
@@ -129,7 +134,7 @@ def request_id(frame: str | bytes | bytearray | memoryview) -> int:
 
 
 class _Head(msgspec.Struct):
-    id: frames.Id
+    id: Id
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=encode_special)
@@ -153,8 +158,9 @@ def _decoded(decoder: msgspec.msgpack.Decoder[Any], frame: str | bytes | bytearr
         raise errors.ProtocolFailure(f"A frame that is no message of the vector wire: {error}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise errors.ProtocolFailure(f"A frame that is not msgpack: {error}") from error
-    if _is_too_deep(_free_values(message)):
-        raise errors.ProtocolFailure(f"A value that is nested more than {MAX_DEPTH} deep.")
+    fault = _fault(_free_values(message))
+    if fault is not None:
+        raise errors.ProtocolFailure(f"A value that the wire does not have: {fault}.")
     return message
 
 
@@ -171,17 +177,25 @@ def _free_values(part: Any) -> Iterator[Iterable[Any]]:
             yield held if key in _LISTS_OF_VALUES else (held,)
 
 
-def _is_too_deep(batches: Iterable[Iterable[Any]]) -> bool:
+def _fault(batches: Iterable[Iterable[Any]]) -> str | None:
+    """What is wrong with values, or None."""
     # Level by level, so that each comprehension runs over many elements and nothing recurses.
     level = [value for batch in batches for value in batch if type(value) in _CONTAINERS]
     for _ in range(MAX_DEPTH):
         if not level:
-            return False
+            return None
+        kinds = {kind for container in level if type(container) is dict for kind in map(type, container)}
+        if not all(map(_is_key, kinds - _KEYS)):
+            return "a key of a map is neither text nor an integer"
         level = [
             item
             for container in level
-            # Keys too: msgpack allows arrays as keys.
-            for item in (chain(container, container.values()) if type(container) is dict else container)
+            for item in (container.values() if type(container) is dict else container)
             if type(item) in _CONTAINERS
         ]
-    return bool(level)
+    return f"it is nested more than {MAX_DEPTH} deep" if level else None
+
+
+def _is_key(kind: type) -> bool:
+    # What an environment returns may have keys of other classes that are written so: an enumeration's, numpy's.
+    return issubclass(kind, str | Integral) and not issubclass(kind, bool)

@@ -21,6 +21,7 @@ from openenv_gym_protocol.errors import (
     ProtocolFailure,
 )
 from openenv_gym_protocol.vector.array_data import ITEM_BYTES, MAX_DIMENSIONS
+from openenv_gym_protocol.vector.bounds import Bounds, bounds_of, leaf_spaces
 from openenv_gym_protocol.vector.frames import Batch, Column
 from openenv_gym_protocol.vector.leaves import Leaf, Misfit, is_numpy
 
@@ -31,6 +32,8 @@ PackedRow: TypeAlias = tuple[bytes, ...]
 
 MAX_ROW_BYTES = 2**31
 """The bytes that one leaf of one value may have; no frame could carry more."""
+
+_pack_reward = struct.Struct("<d").pack
 
 _WHOLE = "(the whole)"
 _LEAF_TYPES = frozenset({"Box", "Discrete", "MultiDiscrete", "MultiBinary"})
@@ -73,7 +76,7 @@ class Layout:
 
     def pack_parts(self, parts: Sequence[Any]) -> PackedRow:
         """Packs what stands at each leaf; same errors as ``pack``."""
-        return tuple(self._fitted(leaf, leaf.pack, part) for leaf, part in zip(self.leaves, parts, strict=True))
+        return tuple([self._fitted(leaf, leaf.pack, part) for leaf, part in zip(self.leaves, parts, strict=True)])
 
     def stack(self, rows: Sequence[PackedRow]) -> list[Column]:
         """Puts packed rows together to columns."""
@@ -115,6 +118,11 @@ class Layout:
         """
         self.check(columns, rows)
         return [leaf.array(column, rows, numpy) for leaf, column in zip(self.leaves, columns, strict=True)]
+
+    def bounds(self) -> list[Bounds]:
+        """The bounds of each leaf."""
+        spaces = leaf_spaces(self._space)
+        return [bounds_of(space, leaf) for space, leaf in zip(spaces, self.leaves, strict=True)]
 
     def assemble(self, parts: Iterable[Any]) -> Any:
         """The space's Dicts and Tuples around what stands for each leaf."""
@@ -179,6 +187,8 @@ def check_batch(batch: Batch, layout: Layout | None, rows: int) -> None:
 
 def pack_rewards(rewards: Sequence[float]) -> bytes:
     """Rewards as they travel: float64, little-endian."""
+    if len(rewards) == 1:
+        return _pack_reward(rewards[0])
     return struct.pack(f"<{len(rewards)}d", *rewards)
 
 
@@ -240,22 +250,25 @@ def _assembled(space: Mapping[str, Any], parts: Any) -> Any:
 
 
 def _take_apart(space: Mapping[str, Any], value: Any, parts: list[Any], path: tuple[str | int, ...]) -> None:
-    where = ".".join(map(str, path)) or _WHOLE
     if space["type"] == "Dict":
         if not isinstance(value, Mapping):
-            raise Misfit(f"The value {where} is no dict.")
+            raise Misfit(f"The value {_where(path)} is no dict.")
         for key, part in space["spaces"].items():
             if key not in value:
-                raise Misfit(f"The key {key!r} of the value {where} is missing.")
+                raise Misfit(f"The key {key!r} of the value {_where(path)} is missing.")
             _take_apart(part, value[key], parts, (*path, key))
     elif space["type"] == "Tuple":
         # A numpy array is as good as a list of its elements.
         if not (isinstance(value, list | tuple) or is_numpy(value)) or len(value) != len(space["spaces"]):
-            raise Misfit(f"The value {where} is no tuple of {len(space['spaces'])} elements.")
+            raise Misfit(f"The value {_where(path)} is no tuple of {len(space['spaces'])} elements.")
         for i, part in enumerate(space["spaces"]):
             _take_apart(part, value[i], parts, (*path, i))
     else:
         parts.append(value)
+
+
+def _where(path: tuple[str | int, ...]) -> str:
+    return ".".join(map(str, path)) or _WHOLE
 
 
 def _empty(shape: tuple[int, ...]) -> list[Any]:

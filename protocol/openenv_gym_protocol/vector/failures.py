@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from openenv_gym_protocol import errors
+from openenv_gym_protocol.codec import with_faults
 from openenv_gym_protocol.errors import FailureClass, OpenEnvGymError
 from openenv_gym_protocol.vector.frames import Failure
 
@@ -38,7 +39,8 @@ def error_of(failure: Failure) -> OpenEnvGymError:
         return base(f"{failure.message} (of the unknown kind {failure.kind[:100]!r})")
     read = _DATA.get(kind, {})
     data = {name: read[name](value) for name, value in failure.details.items() if name in read}
-    return kind(failure.message, **data)
+    # As the standard wire's errors: what was wrong is told, and not kept in the data alone.
+    return kind(with_faults(failure.message, data.get("errors", [])), **data)
 
 
 def _count(value: Any) -> int | None:
@@ -77,6 +79,7 @@ _DATA: dict[type[OpenEnvGymError], dict[str, Callable[[Any], Any]]] = {
     errors.FactoryError: {"factory_name": _name},
     errors.ConnectionLost: {"close_code": _count},
     errors.ServerStartError: {"logs": _text, "exit_code": _count},
+    errors.ImageBuildError: {"step": _count, "command": _text, "exit_code": _count, "logs": _text},
     errors.CapacityReached: {"active_sessions": _count, "max_sessions": _count},
     errors.InvalidMessage: {"errors": _faults},
 }

@@ -7,11 +7,17 @@ constructors raise ValueError, the codec ProtocolFailure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 from openenv_gym_protocol.vector import rules
+from openenv_gym_protocol.vector.structures import LARGEST_ID as LARGEST_ID
+from openenv_gym_protocol.vector.structures import Batch as Batch
+from openenv_gym_protocol.vector.structures import Column as Column
+from openenv_gym_protocol.vector.structures import Count, Id, Lane, Seconds, Seed, Tally
+from openenv_gym_protocol.vector.structures import Failure as Failure
+from openenv_gym_protocol.vector.structures import Final as Final
 
 SUBPROTOCOL = "openenv-gym.vector.v1"
 """What our client offers on ``/ws``. A server that does not select it is spoken to in the standard wire."""
@@ -21,47 +27,47 @@ TERMINATED, TRUNCATED, REWARD_MISSING, RESET_ROW, SEED_APPLIED, SEED_UNKNOWN = (
 reset that autoreset made in place of a step, and whether the running episode depends on a seed that was sent
 (applied, or not confirmed; neither bit: it does not)."""
 
-
-LARGEST_ID = 2**63 - 1
-"""The largest request id and the largest lane number."""
-
 UNREADABLE = -1
 """The id of the reply to a frame whose own id cannot be read."""
-
-if TYPE_CHECKING:
-    Column: TypeAlias = bytes | bytearray | memoryview
-    """The values of one leaf of a space in all rows. Any buffer may be sent; what is read is a view of the frame."""
-else:
-    Column = memoryview
-
-Id: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ID)]
-Lane: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ID)]
-Position: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
-Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
-Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class _Request(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="op"):
     """What every request has.
 
     Attributes:
-        id: Chosen by the client, unused so far on this connection; every reply repeats it.
+        id: Chosen by the client, unused so far on this link; every reply repeats it.
+        ack: How many frames of the link the client has received: the server need not keep them any longer.
     """
 
     id: Id
+    ack: Tally = 0
 
 
 class Hello(_Request, tag="hello"):
-    """The first request of a connection.
+    """The first request of a link.
 
     Attributes:
         client: The client's name and version, for logs.
         max_frame_bytes: The largest frame that the client accepts.
+        resume: The client acknowledges what it receives, and may resume the link should its connection break.
     """
 
     client: str
     max_frame_bytes: Count
+    resume: bool = False
+
+
+class Resume(_Request, tag="resume"):
+    """The first request of a connection that goes on with a link.
+
+    Attributes:
+        link: The secret of ``welcome``.
+        epoch: Greater than in every earlier request to resume this link: of two that are on their way at once the
+            later one holds.
+    """
+
+    link: str
+    epoch: Count
 
 
 class Open(_Request, tag="open"):
@@ -80,23 +86,6 @@ class Open(_Request, tag="open"):
     max_episode_steps: int | None = None
     options: dict[str, Any] = {}
     render_mode: str | None = None
-
-
-class Batch(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Actions or observations of some lanes, in the lanes' order.
-
-    Attributes:
-        columns: Where the space has a fixed shape: one buffer for each leaf of the space, little-endian, in C order,
-            of shape ``(rows, *leaf shape)``.
-        values: Otherwise: one value for each lane, in the form that the standard wire gives it.
-    """
-
-    columns: list[Column] | None = None
-    values: list[Any] | None = None
-
-    def __post_init__(self) -> None:
-        if (self.columns is None) == (self.values is None):
-            raise ValueError("a batch has either columns or values")
 
 
 class Reset(_Request, tag="reset"):
@@ -209,7 +198,7 @@ class Close(_OfLanes, tag="close"):
     """Ends lanes. Closing the connection ends those that are left."""
 
 
-Request: TypeAlias = Hello | Open | Reset | Step | State | Render | Call | Get | Set | Cancel | Close
+Request: TypeAlias = Hello | Resume | Open | Reset | Step | State | Render | Call | Get | Set | Cancel | Close
 
 
 class _Reply(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="re"):
@@ -234,6 +223,8 @@ class Welcome(_Reply, tag="welcome"):
         capabilities: What it can do besides reset, step, state and close: ``render``, ``call``, ``get``, ``set``,
             ``step_arrays``.
         schemas: What ``/schema`` answers.
+        link: The secret by which a later connection proves that the link is its own; empty where it cannot resume.
+        linger: How long the link waits for that after its connection broke, in seconds.
     """
 
     server: str
@@ -243,6 +234,21 @@ class Welcome(_Reply, tag="welcome"):
     dtypes: list[str]
     capabilities: list[str] = []
     schemas: dict[str, Any] = {}
+    link: str = ""
+    linger: Seconds = 0.0
+
+    def __post_init__(self) -> None:
+        rules.seconds(self.linger)
+
+
+class Resumed(_Reply, tag="resumed"):
+    """Answers resume.
+
+    Attributes:
+        received: How many frames of the link the server has received. Those after them have to be sent again.
+    """
+
+    received: Tally
 
 
 class Opened(_Reply, tag="opened"):
@@ -250,69 +256,32 @@ class Opened(_Reply, tag="opened"):
 
     Attributes:
         lanes: The numbers of the new lanes.
-        tokens: A secret for each, by which a later connection may prove that a lane is its own.
         action_space: The space of one action as data, where the server states it.
         observation_space: The space of one observation as data, where the server states it.
         action_columns: Actions travel as columns, one for each leaf of the space; otherwise as values.
         observation_columns: Observations do.
         partial_steps: Some of the lanes may be stepped without the others.
+        partial_resets: Some of the lanes may be reset without the others.
         autoreset_modes: The modes that these lanes could have had.
         render_modes: What ``render`` can give.
         callable_names: The names that ``call``, ``get`` and ``set`` allow.
+        nonfinite_rewards: Rewards may be NaN or infinite; where they may not, such a reward is a fault of the server.
     """
 
     lanes: list[Lane]
-    tokens: list[str] = []
     action_space: dict[str, Any] | None = None
     observation_space: dict[str, Any] | None = None
     action_columns: bool = False
     observation_columns: bool = False
     partial_steps: bool = True
+    partial_resets: bool = True
     autoreset_modes: list[str] = msgspec.field(default_factory=lambda: ["NextStep", "SameStep", "Disabled"])
     render_modes: list[str] = []
     callable_names: list[str] = []
+    nonfinite_rewards: bool = False
 
     def __post_init__(self) -> None:
         rules.distinct(self.lanes)
-
-
-class Failure(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Why a lane, or a request as a whole, failed.
-
-    Attributes:
-        lane: The lane's number; None where the request failed as a whole and nothing was done.
-        failure: The failure class, such as ``environment``.
-        kind: The name of the exception class of ``openenv_gym_protocol.errors``.
-        message: What happened and what to do about it.
-        lost: The lane is gone; only ``open`` brings another.
-        details: Data of the exception, such as ``errors`` or ``max_sessions``.
-    """
-
-    failure: str
-    kind: str
-    message: str
-    lane: Lane | None = None
-    lost: bool = False
-    details: dict[str, Any] = {}
-
-
-class Final(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """In SAME_STEP, the last observations of the episodes that ended in these rows.
-
-    Attributes:
-        rows: Positions in ``lanes`` of the rows that this belongs to.
-        observations: Their final observations.
-        infos: Their final infos; None where all are empty.
-    """
-
-    rows: list[Position]
-    observations: Batch
-    infos: list[dict[str, Any]] | None = None
-
-    def __post_init__(self) -> None:
-        rules.distinct(self.rows)
-        rules.as_long("final observations", self.observations.values, len(self.rows))
-        rules.as_long("final infos", self.infos, len(self.rows))
 
 
 class Rows(_Reply, tag="rows"):
@@ -379,7 +348,7 @@ class Refused(_Reply, tag="refused"):
     failure: Failure
 
 
-Reply: TypeAlias = Welcome | Opened | Rows | Values | Done | Refused
+Reply: TypeAlias = Welcome | Resumed | Opened | Rows | Values | Done | Refused
 
 
 def _settled_once(lanes: list[int], failures: list[Failure]) -> None:

@@ -18,10 +18,10 @@ episode resets in its next step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from openenv_gym_protocol.autoreset import AutoresetMode, EpisodeRules, Move
-from openenv_gym_protocol.errors import InvalidMessage, nearest
+from openenv_gym_protocol.errors import EpisodeOver, InvalidMessage, nearest
 from openenv_gym_protocol.vector.frames import (
     RESET_ROW,
     REWARD_MISSING,
@@ -34,8 +34,7 @@ from openenv_gym_protocol.vector.frames import (
 _SEED_BITS = SEED_APPLIED | SEED_UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class LaneRow:
+class LaneRow(NamedTuple):
     """What a row says beside its observation and info.
 
     Attributes:
@@ -71,9 +70,10 @@ class LaneRules:
         seeded_stream: bool | None = None,
     ) -> None:
         self._episode = EpisodeRules(mode, max_episode_steps)
-        self._seed_bit = SEED_UNKNOWN if seed_supported is None else SEED_APPLIED if seed_supported else 0
+        self._seed_bit = seed_bit(seed_supported)
         self._seeded_stream = bool(seeded_stream)
         self._seed_flags = 0
+        self._is_begun = False
 
     @property
     def elapsed(self) -> int:
@@ -89,8 +89,10 @@ class LaneRules:
         """What a step of this lane is: a step of its environment, or a reset in its place.
 
         Raises:
-            EpisodeOver: The episode is over and autoreset is disabled.
+            EpisodeOver: The episode is over and autoreset is disabled, or there was none yet.
         """
+        if not self._is_begun:
+            raise never_begun()
         return self._episode.plan()
 
     def reset(self, seed: int | None = None) -> LaneRow:
@@ -100,6 +102,7 @@ class LaneRules:
             seed: The seed that the environment was given.
         """
         self._episode.reset()
+        self._is_begun = True
         if seed is not None:
             self._seed_flags = self._seed_bit
         elif not self._seeded_stream:
@@ -109,7 +112,7 @@ class LaneRules:
     def reset_in_place(self, seed: int | None = None) -> LaneRow:
         """Notes a reset that stood in the place of a step, as ``plan`` said."""
         row = self.reset(seed)
-        return replace(row, flags=row.flags | RESET_ROW)
+        return row._replace(flags=row.flags | RESET_ROW)
 
     def stepped(self, reward: float | None, *, terminated: bool, truncated: bool) -> LaneRow:
         """Notes a step, after it succeeded.
@@ -136,6 +139,22 @@ class LaneRules:
         """
         begun = self.reset(seed)
         return LaneRow(row.reward, row.flags & ~_SEED_BITS | begun.flags)
+
+
+def never_begun() -> EpisodeOver:
+    """The refusal of a step of a lane that was never reset."""
+    return EpisodeOver("No episode has begun: reset the lane before its first step.")
+
+
+def seed_bit(seed_supported: bool | None) -> int:
+    """The flag of an episode that was given a seed.
+
+    Args:
+        seed_supported: Whether the environment heeds seeds; None where that is not known.
+    """
+    if seed_supported is None:
+        return SEED_UNKNOWN
+    return SEED_APPLIED if seed_supported else 0
 
 
 def autoreset_mode(name: str) -> AutoresetMode:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from openenv_gym_protocol.json_schema import Schema
-from openenv_gym_protocol.vector.leaves import Misfit, flattened
+from openenv_gym_protocol.vector.leaves import Misfit, flattened, is_numpy
 
 _SCALARS = frozenset({"integer", "number", "boolean"})
 
@@ -127,13 +127,15 @@ class SmallSet:
 
 
 class Pixels:
-    """Raw pixels in base64: a Box of uint8."""
+    """Raw pixels in base64, or as an array where JSON is not meant: a Box of uint8."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._shape = shape
 
     def value(self, payload: Any) -> Any:
-        """The pixels' bytes."""
+        """The pixels' bytes, or the array that has them."""
+        if is_numpy(payload) and payload.dtype.name == "uint8":
+            return payload
         if not isinstance(payload, str | bytes):
             raise Misfit(f"{payload!r:.80} is no base64 text")
         try:

@@ -84,6 +84,8 @@ class Leaf:
         Raises:
             Misfit: It has another shape, or numbers that the dtype cannot hold.
         """
+        if type(value) is list and self.shape == (len(value),):
+            return self._pack_numbers(value)
         if isinstance(value, bytes | bytearray) and self.dtype == "uint8":
             if len(value) != self.elements:
                 raise Misfit(f"{len(value)} bytes where {self.elements} belong")
@@ -158,6 +160,35 @@ class Leaf:
         elif isinstance(value, float) and value.is_integer() and self.shape:
             return int(value)
         return value
+
+
+class PlainList:
+    """The short way for a list of numbers that the dtype has as they are; made by ``plain_list``.
+
+    Args:
+        length: How many numbers there are.
+        form: Their form for ``struct``.
+    """
+
+    def __init__(self, length: int, form: str) -> None:
+        self._length = length
+        self._pack = struct.Struct(form).pack
+
+    def packed(self, value: Any) -> bytes | None:
+        """The bytes that ``Leaf.pack`` gives; None where that has to have a closer look."""
+        if type(value) is not list or len(value) != self._length:
+            return None
+        try:
+            return self._pack(*value)
+        except (struct.error, OverflowError, TypeError):
+            return None
+
+
+def plain_list(leaf: Leaf) -> PlainList | None:
+    """The short way of a leaf, if it is a list of numbers that are no booleans."""
+    if len(leaf.shape) != 1 or leaf.dtype == "bool":
+        return None
+    return PlainList(leaf.shape[0], f"<{leaf.shape[0]}{_STRUCT_CODES[leaf.dtype]}")
 
 
 def is_numpy(value: Any) -> bool:

@@ -14,8 +14,8 @@ from openenv_gym_protocol.errors import InvalidAction
 from openenv_gym_protocol.json_schema import Definitions, Schema, default_of, element_schemas, fixed_length
 from openenv_gym_protocol.root_field import root_field
 from openenv_gym_protocol.vector.columns import Layout, PackedRow, layout_of
-from openenv_gym_protocol.vector.leaf_payloads import LeafPayload, leaf_payload
-from openenv_gym_protocol.vector.leaves import Leaf, Misfit, is_numpy
+from openenv_gym_protocol.vector.leaf_payloads import LeafPayload, Numbers, leaf_payload
+from openenv_gym_protocol.vector.leaves import Leaf, Misfit, PlainList, is_numpy, plain_list
 
 _MISSING = object()
 
@@ -31,21 +31,39 @@ class PayloadColumns:
         self.layout = layout
         self._root = root
         self._field = field
+        self._is_action = layout.refusal is InvalidAction
+        bounds = enumerate(layout.bounds()) if self._is_action else ()
+        # Most models have one field of numbers, which needs no look at forms and paths.
+        self._numbers = root.numbers(layout.leaves[0]) if isinstance(root, _Leaf) and not self._is_action else None
+        self._bounds = [
+            (column, each) for column, each in bounds if each.leaf.elements and not each.are_those_of_the_dtype
+        ]
 
     def pack(self, payload: Mapping[str, Any]) -> PackedRow:
-        """Packs the fields of an observation, as pydantic's ``model_dump`` gives them.
+        """Packs the fields of an observation or an action, as pydantic's ``model_dump`` gives them.
 
         Raises:
-            InvalidObservation: They do not fit the space; the message names the field.
+            InvalidObservation: They do not fit the space; the message names the field. An action's bounds are
+                checked too.
+            InvalidAction: The same, of an action.
         """
+        if self._numbers is not None and self._field is not None:
+            packed_numbers = self._numbers.packed(payload.get(self._field))
+            if packed_numbers is not None:
+                return (packed_numbers,)
         parts: list[Any] = []
         try:
             if self._field is not None and self._field not in payload:
                 raise Misfit(f"the field {self._field!r} is missing")
             self._root.take_apart(payload if self._field is None else payload[self._field], parts)
+            packed = self.layout.pack_parts(parts)
+            for column, bounds in self._bounds:
+                # After the packing, which rounds the numbers as it rounds the bounds.
+                bounds.check(bounds.leaf.unpack(packed[column])[0])
         except Misfit as misfit:
-            raise self.layout.refusal(f"The observation does not fit its space: {misfit}.") from None
-        return self.layout.pack_parts(parts)
+            what = "action" if self._is_action else "observation"
+            raise self.layout.refusal(f"The {what} does not fit its space: {misfit}.") from None
+        return packed
 
     def payload(self, value: Any) -> dict[str, Any]:
         """The fields of an action for one value of its space.
@@ -57,6 +75,9 @@ class PayloadColumns:
             InvalidAction: The value is outside the space.
         """
         try:
+            parts = self.layout.take_apart(value) if self._bounds else []
+            for column, bounds in self._bounds:
+                bounds.check(parts[column])
             written = self._root.payload(value)
         except Misfit as misfit:
             raise InvalidAction(f"The action is outside its space: {misfit}.") from None
@@ -106,6 +127,9 @@ class _Form(Protocol):
 class _Leaf:
     def __init__(self, leaf: LeafPayload) -> None:
         self._leaf = leaf
+
+    def numbers(self, leaf: Leaf) -> PlainList | None:
+        return plain_list(leaf) if isinstance(self._leaf, Numbers) else None
 
     def take_apart(self, payload: Any, parts: list[Any]) -> None:
         parts.append(self._leaf.value(payload))

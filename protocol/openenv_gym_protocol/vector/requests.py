@@ -17,6 +17,7 @@ from openenv_gym_protocol.errors import OpenEnvGymError
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.failures import error_of
 from openenv_gym_protocol.vector.frames import Reply, Request
+from openenv_gym_protocol.vector.resuming import Resumption
 
 _ANSWERS: dict[type, type] = {
     frames.Hello: frames.Welcome,
@@ -88,11 +89,13 @@ class PendingRequest:
         request: What was sent.
         open_lanes: The lanes that are still to answer.
         is_given_up: Nobody waits for it any more: what still comes of it is dropped.
+        number: Which frame of the link it is.
     """
 
     request: Request
     open_lanes: set[int] = field(default_factory=set)
     is_given_up: bool = False
+    number: int = 0
 
     def settle(self, lanes: Sequence[int], *, is_last: bool) -> None:
         """Notes the lanes of one part; of a part that is wrong, none.
@@ -119,24 +122,32 @@ class VectorSession:
 
     A shell around it writes what ``issue``, ``give_up`` and ``frames_to_send`` return, gives what it reads to
     ``receive`` and does what the arrivals say. It calls ``connection_lost`` when the connection ended, and ends it
-    itself when ``receive`` raised.
+    itself when ``receive`` raised. Where ``can_resume`` allows it may open another connection instead: ``resumption``
+    says what to write there first and what then; meanwhile requests may be issued, and need not be written.
 
     Attributes:
         state: Where the connection stands.
         welcome: What the server said of itself; None before.
         lanes: The numbers of the lanes that are open and not lost.
+        resumption: What there is to know for resuming.
     """
 
     def __init__(self) -> None:
         self.state = VectorState.NEW
         self.welcome: frames.Welcome | None = None
         self.lanes: set[int] = set()
+        self.resumption = Resumption()
         self._cause: OpenEnvGymError | None = None
         self._pending: dict[int, PendingRequest] = {}
         self._last_id = -1
         self._unused_ids: set[int] = set()
         self._known_lanes: set[int] = set()
         self._to_send: list[bytes] = []
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether there is something to go on with on another connection, and a server that keeps it."""
+        return self.state is VectorState.READY and self.resumption.linger > 0 and bool(self.lanes or self._pending)
 
     def next_id(self) -> int:
         """The id of the next request; every call gives another."""
@@ -163,11 +174,10 @@ class VectorSession:
                 ``next_id`` or was used.
         """
         self._check(request)
-        self._unused_ids.discard(request.id)
-        frame = codec.encode(request, None if self.welcome is None else self.welcome.max_frame_bytes)
         lanes = lanes_of(request)
         answering = set() if isinstance(request, frames.Close) else set(lanes)
-        self._pending[request.id] = PendingRequest(request, answering)
+        limit = None if self.welcome is None else self.welcome.max_frame_bytes
+        frame = self._written(PendingRequest(request, answering), limit)
         if isinstance(request, frames.Hello):
             self.state = VectorState.GREETED
         elif isinstance(request, frames.Close):
@@ -186,6 +196,7 @@ class VectorSession:
         """
         if self.state is VectorState.LOST:
             return None
+        self.resumption.received += 1
         try:
             return self._arrival(codec.decode_reply(frame))
         except errors.ProtocolFailure as error:
@@ -245,6 +256,8 @@ class VectorSession:
         pending = self._pending.get(reply.id)
         if pending is None:
             raise self._unasked(reply)
+        if pending.number:
+            self.resumption.answered(pending.number)
         if isinstance(reply, frames.Refused):
             del self._pending[reply.id]
             return None if pending.is_given_up else _failed(pending, error_of(reply.failure), lost=False)
@@ -262,6 +275,7 @@ class VectorSession:
             return self._read_part(pending, reply)
         if isinstance(reply, frames.Welcome):
             self.welcome = reply
+            self.resumption.welcomed(reply)
             self.state = VectorState.READY
         elif isinstance(reply, frames.Opened):
             self._add_lanes(pending, reply)
@@ -290,9 +304,18 @@ class VectorSession:
             self.lanes.update(reply.lanes)
 
     def _unawaited(self, request: Request) -> bytes:
+        return self._written(PendingRequest(request, is_given_up=True), None)
+
+    def _written(self, pending: PendingRequest, max_bytes: int | None) -> bytes:
+        request = pending.request
         self._unused_ids.discard(request.id)
-        self._pending[request.id] = PendingRequest(request, is_given_up=True)
-        return codec.encode(request)
+        if self.resumption.linger > 0:
+            request.ack = self.resumption.received
+        frame = codec.encode(request, max_bytes)
+        if not isinstance(request, frames.Hello):
+            pending.number = self.resumption.sent(frame)
+        self._pending[request.id] = pending
+        return frame
 
     def _unasked(self, reply: Reply) -> errors.ProtocolFailure:
         if isinstance(reply, frames.Refused) and reply.id == frames.UNREADABLE:
@@ -308,7 +331,7 @@ class VectorSession:
 
 def lanes_of(request: Request) -> list[int]:
     """The lanes that a request is about; none for those that are about the connection."""
-    if isinstance(request, frames.Hello | frames.Open | frames.Cancel):
+    if isinstance(request, frames.Hello | frames.Resume | frames.Open | frames.Cancel):
         return []
     return request.lanes
 

@@ -11,7 +11,7 @@ from openenv_gym_protocol.vector.frames import Batch, Call, Column, Get, Render,
 
 from openenv_gym_server.dispatch import Host
 from openenv_gym_server.vector import lane
-from openenv_gym_server.vector.lane import Driver, ResetOrder, StepOrder, Work
+from openenv_gym_server.vector.lane import Driver, LaneDriver, ResetOrder, StepOrder, Work
 from openenv_gym_server.vector.offer import Offer
 from openenv_gym_server.vector.parts import AnyPart, Part, ValuesPart
 from openenv_gym_server.vector.pending import Share
@@ -49,14 +49,15 @@ def asking(request: LanesRequest, shares: Sequence[Share], offer: Offer, deadlin
     if isinstance(request, Step):
         return _step(request, shares, offer, deadline)
     if isinstance(request, State):
-        return _of_lanes(lane.states_of)
+        return _states
     if isinstance(request, Render):
         if any(share.member.render_mode is None for share in shares):
             raise InvalidMessage("These lanes render nothing: they were opened without a render_mode.")
         return _of_lanes(lane.pictures_of)
-    offer.check_name(request.name)
     if isinstance(request, Set):
+        offer.check_settable(request.name)
         return _set(request, shares)
+    offer.check_name(request.name)
     if isinstance(request, Call):
         return _of_lanes(lane.call_of, request)
     return _of_lanes(lane.attribute_of, request.name)
@@ -74,23 +75,53 @@ def _reset(request: Reset, shares: Sequence[Share], offer: Offer) -> Asking:
     return ask
 
 
+class StepAsking:
+    """How the steps of a request are made.
+
+    Args:
+        request: The request, checked.
+        layout: That of the actions, where they came as columns.
+        values: The actions as values, where a lane needs them.
+        deadline: When the request is given up, on the monotonic clock, in seconds, if ever.
+    """
+
+    def __init__(self, request: Step, layout: Layout | None, values: Sequence[Any], deadline: float | None) -> None:
+        self._request = request
+        self._layout = layout
+        self._values = values
+        self._deadline = deadline
+
+    def __call__(self, share: Share, driver: Driver) -> Work:
+        """The work of a share."""
+        request, layout = self._request, self._layout
+        if share.member.is_many and layout is not None:
+            columns = request.actions.columns or ()
+            actions: Sequence[Any] = _picked(columns, layout, share.positions, len(request.lanes))
+        else:
+            actions = [self._values[position] for position in share.positions]
+        order = StepOrder(actions=actions, next_seeds=_at(request.next_seeds, share), deadline=self._deadline)
+        return lambda host: driver.step(host, share.lanes, order)
+
+    def at_once(self, share: Share, driver: LaneDriver, host: Host) -> Part:
+        """Does the work of one lane's share whose environment does not await; where that runs."""
+        (position,) = share.positions
+        seeds = self._request.next_seeds
+        return driver.step_at_once(
+            host, self._values[position], None if seeds is None else seeds[position], self._deadline
+        )
+
+
 def _step(request: Step, shares: Sequence[Share], offer: Offer, deadline: float | None) -> Asking:
     rows = len(request.lanes)
     layout = None if offer.actions is None else offer.actions.layout
     check_batch(request.actions, layout, rows)
     if not offer.partial_steps:
         _require_whole(shares, "stepped")
-    values = _values(request.actions, layout, rows, shares)
+    return StepAsking(request, layout, _values(request.actions, layout, rows, shares), deadline)
 
-    def ask(share: Share, driver: Driver) -> Work:
-        if share.member.is_many and layout is not None:
-            actions: Sequence[Any] = _picked(request.actions.columns or (), layout, share.positions, rows)
-        else:
-            actions = [values[position] for position in share.positions]
-        order = StepOrder(actions=actions, next_seeds=_at(request.next_seeds, share), deadline=deadline)
-        return lambda host: driver.step(host, share.lanes, order)
 
-    return ask
+def _states(share: Share, driver: Driver) -> Work:
+    return lambda host: driver.states(host, share.lanes)
 
 
 def _set(request: Set, shares: Sequence[Share]) -> Asking:

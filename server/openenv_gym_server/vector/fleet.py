@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import CapacityReached, OpenEnvGymError, SessionLost, StepTimeout
@@ -18,12 +18,12 @@ from openenv_gym_protocol.vector.lane_rules import LaneRules
 from openenv_gym_server.dispatch import Host, run_to_end
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session, SessionState
-from openenv_gym_server.vector.asking import LanesRequest, asking, kind_of
+from openenv_gym_server.vector.asking import Asking, LanesRequest, StepAsking, asking, kind_of
 from openenv_gym_server.vector.lane import LaneDriver, Member, Work, guarded
 from openenv_gym_server.vector.lanes import Lanes
 from openenv_gym_server.vector.many import ManyDriver
 from openenv_gym_server.vector.offer import Offer
-from openenv_gym_server.vector.parts import failed
+from openenv_gym_server.vector.parts import AnyPart, Part, failed
 from openenv_gym_server.vector.pending import PendingRequest, Share
 from openenv_gym_server.workers.base import Job
 from openenv_gym_server.workers.thread import WorkThread
@@ -35,22 +35,26 @@ _GRACE = 1.0
 
 
 class Fleet:
-    """The lanes of one connection.
+    """The lanes of one link.
 
     Args:
         service: The server's parts.
         offer: What it offers.
         send: Takes the frames that answer what was asked.
+        answered: Called with the id of each request that was answered to its end.
 
     Attributes:
         client_bytes: The largest frame that the client accepts.
     """
 
-    def __init__(self, service: Service, offer: Offer, send: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, service: Service, offer: Offer, send: Callable[[bytes], None], answered: Callable[[int], None]
+    ) -> None:
         self.client_bytes = 0
         self._service = service
         self._offer = offer
         self._send = send
+        self._when_ended = answered
         self._lanes = Lanes()
         self._being_opened = 0
         self._pending: dict[int, PendingRequest] = {}
@@ -58,9 +62,9 @@ class Fleet:
         self._thread: WorkThread | None = None
 
     @property
-    def pending_count(self) -> int:
-        """How many requests are not answered to their end."""
-        return len(self._pending)
+    def size(self) -> int:
+        """How many lanes there are, with those that are being opened."""
+        return len(self._lanes) + self._being_opened
 
     def has_pending(self, request_id: int) -> bool:
         """Whether a request is not answered to its end."""
@@ -78,7 +82,7 @@ class Fleet:
             ValidationFailure: Something was asked for that there is not.
         """
         mode = self._offer.check_open(request)
-        allowed, taken = self._service.config.max_lanes, len(self._lanes) + self._being_opened
+        allowed, taken = self._service.config.max_lanes, self.size
         if taken + request.lanes > allowed:
             raise CapacityReached(
                 f"{request.lanes} more lanes were asked for; this connection has {taken} and may have {allowed}.",
@@ -132,16 +136,17 @@ class Fleet:
         if gone:
             pending.fail(gone, SessionLost("The lane is gone: it was lost or closed. Open another one."))
         for share in shares:
-            work = guarded(pending.kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
-            share.job = share.member.session.job(_claimed(share, work, limit), partial(pending.answered, share))
             pending.add(share)
         if limit is not None:
             reason = f"The request was given up {limit:g} s after it came."
             pending.timer = asyncio.get_running_loop().call_later(limit, self._give_up, pending, reason)
-        if shares:
-            self._submit(shares)
-        else:
+        if not shares:
             pending.settle_if_empty()
+        elif self._thread is not None and isinstance(work_of, StepAsking) and not self._offer.traits.has_arrays:
+            steps = [(share, self._lane_driver(share)) for share in shares]
+            self._thread.put(partial(_step_together, self._thread, pending, work_of, steps, limit))
+        else:
+            self._submit(shares, [self._job(pending, share, work_of, limit) for share in shares])
 
     def cancel(self, request_id: int, done: Callable[[], None]) -> bool:
         """Gives up a request.
@@ -172,7 +177,7 @@ class Fleet:
 
     async def _open_each(self, request: Open, mode: AutoresetMode) -> list[int]:
         traits = self._offer.traits
-        sessions = await self._service.sessions.open_lanes(request.lanes, thread=self._inline_thread())
+        sessions = await self._service.sessions.open_lanes(request.lanes, thread=self._inline_thread)
         numbers = self._lanes.numbers(request.lanes)
         for number, session in zip(numbers, sessions, strict=True):
             rules = LaneRules(
@@ -189,11 +194,18 @@ class Fleet:
         arguments: dict[str, Any] = {"autoreset": str(mode)}
         if request.max_episode_steps is not None:
             arguments["max_episode_steps"] = request.max_episode_steps
-        session = await self._service.sessions.open_vector(request.lanes, thread=self._inline_thread(), **arguments)
+        session = await self._service.sessions.open_vector(request.lanes, thread=self._inline_thread, **arguments)
         numbers = self._lanes.numbers(request.lanes)
         member = self._member(request, session, tuple(numbers))
         member.is_many = True
-        self._lanes.add(ManyDriver(member))
+        try:
+            driver = ManyDriver(member, mode)
+        except BaseException:
+            # Nobody else knows of the session.
+            session.on_lost = None
+            self._service.sessions.close(session)
+            raise
+        self._lanes.add(driver)
         return numbers
 
     def _member(self, request: Open, session: Session, lanes: tuple[int, ...]) -> Member:
@@ -205,6 +217,7 @@ class Fleet:
             render_mode=request.render_mode,
         )
         session.on_lost = partial(self._lost, member)
+        session.host.as_columns = self._offer.observations is not None
         return member
 
     def _inline_thread(self) -> WorkThread | None:
@@ -218,19 +231,31 @@ class Fleet:
                 raise CapacityReached(f"The server has no thread for another connection: {error}.") from error
         return self._thread
 
-    def _submit(self, shares: Sequence[Share]) -> None:
+    def _job(self, pending: PendingRequest, share: Share, work_of: Asking, limit: float | None) -> Job:
+        traits, session = self._offer.traits, share.member.session
+        reply = partial(pending.answered, share)
+        if isinstance(work_of, StepAsking) and not traits.has_arrays and traits.execution != "async":
+            return session.job_at_once(partial(_stepped, work_of, share, self._lane_driver(share), limit), reply)
+        work = guarded(pending.kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
+        return session.job(_claimed(share, work, limit), reply)
+
+    def _submit(self, shares: Sequence[Share], jobs: Sequence[Job]) -> None:
         together = []
-        for share in shares:
-            session = share.member.session
+        for share, job in zip(shares, jobs, strict=True):
+            session, share.job = share.member.session, job
             if self._thread is not None and session.home is self._thread:
-                together.append(share.job)
+                together.append(job)
             else:
-                session.worker.submit(share.job)
+                session.worker.submit(job)
         if together and self._thread is not None:
             self._thread.put(partial(_carry_out, self._thread, together))
 
+    def _lane_driver(self, share: Share) -> LaneDriver:
+        return cast(LaneDriver, self._lanes.driver(share.member))
+
     def _answered(self, pending: PendingRequest) -> None:
         del self._pending[pending.request_id]
+        self._when_ended(pending.request_id)
         for done in self._when_answered.pop(pending.request_id, ()):
             done()
 
@@ -245,7 +270,8 @@ class Fleet:
 
     def _stop(self, pending: PendingRequest, share: Share) -> None:
         session = share.member.session
-        if session.worker.interrupt(share.job) or session.home is not None or session.host.activity is None:
+        interrupted = share.job is not None and self._service.sessions.interrupt(session, share.job)
+        if interrupted or session.home is not None or session.host.activity is None:
             # Its thread or loop is that of other lanes too, which should not pay for what is about to end; or it has
             # ended just now, and its answer is on the way.
             asyncio.get_running_loop().call_later(_GRACE, self._lose, pending, share)
@@ -313,6 +339,34 @@ def _claimed(share: Share, work: Work, limit: float | None) -> Work:
     return claimed
 
 
+def _step_together(
+    thread: WorkThread,
+    pending: PendingRequest,
+    asked: StepAsking,
+    steps: Sequence[tuple[Share, LaneDriver]],
+    limit: float | None,
+) -> None:
+    """Steps lanes one after another, and hands all results to the event loop at once."""
+    parts = [(share, _stepped(asked, share, driver, limit)) for share, driver in steps]
+    thread.deliver(pending.answered_together, parts)
+
+
+def _stepped(asked: StepAsking, share: Share, driver: LaneDriver, limit: float | None) -> AnyPart | None:
+    """Does what the guarded and claimed work of a lane's step does, without a coroutine."""
+    if not share.begin():
+        return None
+    host = share.member.session.host
+    host.patience = limit
+    try:
+        return asked.at_once(share, driver, host)
+    except OpenEnvGymError as error:
+        return failed(Part, share.lanes, error)
+    except BaseException as error:
+        return failed(Part, share.lanes, host.report(error, "the request"))
+    finally:
+        host.patience = None
+
+
 def _carry_out(thread: WorkThread, jobs: Sequence[Job]) -> None:
     """Runs the jobs of a batch one after another, and hands all results to the event loop at once."""
     results = [run_to_end(job.work()) for job in jobs]
@@ -321,7 +375,11 @@ def _carry_out(thread: WorkThread, jobs: Sequence[Job]) -> None:
 
 def _reply_all(replies: Sequence[tuple[Callable[[Any], None], Any]]) -> None:
     for reply, result in replies:
-        reply(result)
+        try:
+            reply(result)
+        except Exception:
+            # The other lanes' answers go out all the same.
+            logger.exception("An answer was lost by a fault of the server.")
 
 
 async def _nothing(_: Host) -> None:

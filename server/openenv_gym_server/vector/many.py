@@ -5,21 +5,28 @@ The environment brought numpy; it is taken from there.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from openenv_gym_protocol.errors import ExecutionError
+from openenv_gym_protocol.autoreset import AutoresetMode
+from openenv_gym_protocol.errors import ExecutionError, InvalidAction, OpenEnvGymError
 from openenv_gym_protocol.vector.codec import encode_value
 from openenv_gym_protocol.vector.columns import Layout
-from openenv_gym_protocol.vector.frames import RESET_ROW, SEED_APPLIED, SEED_UNKNOWN, TERMINATED, TRUNCATED
+from openenv_gym_protocol.vector.frames import RESET_ROW, REWARD_MISSING, TERMINATED, TRUNCATED
+from openenv_gym_protocol.vector.json_form import json_form
+from openenv_gym_protocol.vector.lane_rules import never_begun, seed_bit
 
 from openenv_gym_server.dispatch import Host
-from openenv_gym_server.vector.lane import Member, ResetOrder, StepOrder, reporting
+from openenv_gym_server.vector.lane import Member, ResetOrder, StepOrder, reporting, states_of
 from openenv_gym_server.vector.offer import options_of
-from openenv_gym_server.vector.parts import Observed, Part, failure
+from openenv_gym_server.vector.parts import Observed, Part, ValuesPart, failure
 from openenv_gym_server.vector.values import plain
+from openenv_gym_server.vector_environment import VectorEnvironment, one_each
+
+_TOGETHER = "One environment steps these lanes together, and another lane's step was refused: no step was taken."
 
 
 class ManyDriver:
@@ -27,17 +34,24 @@ class ManyDriver:
 
     Args:
         member: The lanes.
+        mode: What follows the end of an episode.
     """
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, mode: AutoresetMode) -> None:
         self.member = member
+        self._mode = mode
         traits = member.offer.traits
         self._actions, self._observations = member.offer.require_layouts()
-        supported = traits.seed_supported
-        self._seed_bit = SEED_UNKNOWN if supported is None else SEED_APPLIED if supported else 0
+        self._bounds = self._actions.bounds()
+        self._seed_bit = seed_bit(traits.seed_supported)
         self._seeded_stream = bool(traits.seeded_stream)
+        self._takes_seeds = member.offer.takes_next_seeds
         self._allow_nonfinite_reward = traits.allow_nonfinite_reward
         self._seed_flags = self._numpy.zeros(len(member.lanes), "uint8")
+        self._over = self._numpy.zeros(len(member.lanes), "bool")
+        self._begun = self._numpy.zeros(len(member.lanes), "bool")
+        self._elapsed = self._numpy.zeros(len(member.lanes), "int64")
+        self._is_sure = True
         self._positions = {lane: position for position, lane in enumerate(member.lanes)}
 
     @property
@@ -49,61 +63,138 @@ class ManyDriver:
         positions = self._of(lanes)
         seeds = order.seeds or [None] * len(lanes)
         options = plain(options_of(self.member.options, order.options))
-        told = await host.observe_arrays("reset", positions, list(seeds), options)
+        told = await host.observe_arrays("reset", len(lanes), positions, list(seeds), options)
+        self._over[positions] = False
+        self._begun[positions] = True
+        self._elapsed[positions] = 0
+        self._note_begun(positions, seeds)
         with reporting(host):
             observed = _observed(self._observations, told.observations, len(lanes), told.infos)
-        seeded = self._numpy.array([seed is not None for seed in seeds])
-        kept = self._seed_flags[positions] if self._seeded_stream else 0
-        flags = self._numpy.where(seeded, self._seed_bit, kept).astype("uint8")
-        self._seed_flags[positions] = flags
-        return Part(lanes=lanes, observed=observed, rewards=bytes(8 * len(lanes)), flags=flags.tobytes())
+        flags = self._seed_flags[positions].tobytes()
+        return Part(lanes=lanes, observed=observed, rewards=bytes(8 * len(lanes)), flags=flags)
 
     async def step(self, host: Host, lanes: Sequence[int], order: StepOrder) -> Part:
         """Takes a step in some or all of the lanes; those whose episode is over reset as the environment does it."""
-        rows = len(lanes)
-        arrays = self._actions.arrays(order.actions, rows, self._numpy)
-        told = await host.observe_arrays("step", self._actions.assemble(arrays), self._of(lanes))
-        with reporting(host):
-            return self._part(host, lanes, told)
+        arrays = self._actions.arrays(order.actions, len(lanes), self._numpy)
+        seeds = order.next_seeds or [None] * len(lanes)
+        bad = {} if self.member.offer.is_in_production else self._refused(arrays, self._of(lanes))
+        if not bad:
+            return await self._stepped(host, lanes, arrays, seeds)
+        together = type(next(iter(bad.values())))(_TOGETHER)
+        failures = [failure(bad.get(row, together), lane) for row, lane in enumerate(lanes)]
+        good = [row for row in range(len(lanes)) if row not in bad]
+        if not good or not self.member.offer.partial_steps:
+            return Part(failures=failures)
+        part = await self._stepped(
+            host, [lanes[row] for row in good], [array[good] for array in arrays], [seeds[row] for row in good]
+        )
+        part.failures += [failures[row] for row in sorted(bad)]
+        return part
 
-    def _part(self, host: Host, lanes: Sequence[int], told: Any) -> Part:
+    async def _stepped(
+        self, host: Host, lanes: Sequence[int], arrays: Sequence[Any], seeds: Sequence[int | None]
+    ) -> Part:
+        told_seeds = {"next_seeds": list(seeds)} if self._takes_seeds else {}
+        actions = self._actions.assemble(arrays)
+        was_sure, self._is_sure = self._is_sure, False
+        told = await host.observe_arrays("step", len(lanes), actions, self._of(lanes), **told_seeds)
+        with reporting(host):
+            return self._part(host, lanes, told, seeds, was_sure=was_sure)
+
+    async def states(self, host: Host, lanes: Sequence[int]) -> ValuesPart:
+        """Reads the state of the environment; the steps of each lane are counted here, where it does not say more."""
+        state = await host.state()
+        found = self.member.offer.traits.environment_class
+        if getattr(found, "state", None) is not VectorEnvironment.state:
+            return states_of(host, lanes, [state] * len(lanes))
+        counts = self._elapsed[self._of(lanes)].tolist()
+        return states_of(host, lanes, [{**state, "step_count": count} for count in counts])
+
+    def _refused(self, arrays: Sequence[Any], positions: Any) -> dict[int, OpenEnvGymError]:
+        """The rows that cannot be stepped, with why.
+
+        An action outside its space is not looked at where the episode is over.
+        """
+        outside = self._numpy.zeros(len(positions), "bool")
+        for each, array in zip(self._bounds, arrays, strict=True):
+            outside |= ~each.inside(array, self._numpy)
+        begun = self._begun[positions]
+        refused: dict[int, OpenEnvGymError] = {row: never_begun() for row in self._numpy.flatnonzero(~begun).tolist()}
+        for row in self._numpy.flatnonzero(outside & begun & ~self._over[positions]).tolist():
+            refused[row] = InvalidAction("The action is outside its space.")
+        return refused
+
+    def _part(
+        self, host: Host, lanes: Sequence[int], told: Any, seeds: Sequence[int | None], *, was_sure: bool
+    ) -> Part:
         rows = len(lanes)
-        rewards = self._vector(told.rewards, "<f8", rows)
+        final_rows = _final_rows(told.final_rows, rows)
+        due = self._over[self._of(lanes)] if self._mode is AutoresetMode.NEXT_STEP else self._numpy.zeros(rows, "bool")
+        flags = self._flags(told, lanes, final_rows, seeds)
+        rewards = one_each("rewards", told.rewards, "<f8", rows)
+        self._check(flags, rewards, final_rows, due if was_sure else None)
+        finite = self._numpy.isfinite(rewards)
+        if self._allow_nonfinite_reward and not finite.all():
+            # As null on the standard wire.
+            flags |= (REWARD_MISSING * ~finite).astype("uint8")
+            rewards = self._numpy.where(finite, rewards, 0.0)
+            finite[:] = True
         part = Part(
             lanes=lanes,
             observed=_observed(self._observations, told.observations, rows, told.infos),
             rewards=rewards.tobytes(),
-            flags=self._flags(told, lanes).tobytes(),
+            flags=flags.tobytes(),
         )
-        if len(told.final_rows):
-            part.final_rows = [int(row) for row in told.final_rows]
+        if final_rows:
+            part.final_rows = final_rows
             part.final = _observed(self._observations, told.final_observations, len(part.final_rows), told.final_infos)
-        finite = self._numpy.isfinite(rewards)
-        return part if finite.all() or self._allow_nonfinite_reward else self._without(host, part, finite, told)
+        return part if finite.all() else self._without(host, part, finite, told)
 
     def _of(self, lanes: Sequence[int]) -> Any:
         return self._numpy.array([self._positions[lane] for lane in lanes], "int64")
 
-    def _flags(self, told: Any, lanes: Sequence[int]) -> Any:
+    def _flags(self, told: Any, lanes: Sequence[int], final_rows: Sequence[int], seeds: Sequence[int | None]) -> Any:
         rows = len(lanes)
-        terminated = self._vector(told.terminated, "bool", rows)
-        truncated = self._vector(told.truncated, "bool", rows)
+        terminated = one_each("terminated", told.terminated, "bool", rows)
+        truncated = one_each("truncated", told.truncated, "bool", rows)
         resets = self._numpy.zeros(rows, "bool")
         if told.reset_rows is not None:
-            resets |= self._vector(told.reset_rows, "bool", rows)
+            resets |= one_each("reset_rows", told.reset_rows, "bool", rows)
         begun = resets.copy()
-        begun[list(told.final_rows)] = True
+        begun[final_rows] = True
         positions = self._of(lanes)
-        if not self._seeded_stream:
-            self._seed_flags[positions[begun]] = 0
+        self._over[positions] = (terminated | truncated) & ~begun
+        self._elapsed[positions] = self._numpy.where(begun, 0, self._elapsed[positions] + 1)
+        self._is_sure = True
+        if begun.any():
+            used = seeds if self._takes_seeds else [None] * rows
+            self._note_begun(positions[begun], [seed for seed, is_begun in zip(used, begun, strict=True) if is_begun])
         flags = TERMINATED * (terminated & ~resets) + TRUNCATED * (truncated & ~resets) + RESET_ROW * resets
         return (flags + self._seed_flags[positions]).astype("uint8")
 
-    def _vector(self, value: Any, dtype: str, rows: int) -> Any:
-        array = self._numpy.asarray(value, dtype)
-        if array.shape != (rows,):
-            raise ExecutionError(f"step_arrays returned an array of shape {array.shape} where ({rows},) belongs.")
-        return array
+    def _check(self, flags: Any, rewards: Any, final_rows: Sequence[int], due: Any) -> None:
+        resets = (flags & RESET_ROW) > 0
+        if due is not None and (resets != due).any():
+            # Unknown after a step that failed: the environment may have reset lanes in it.
+            raise ExecutionError(
+                f"step_arrays returned reset_rows that say that the lanes {_rows_of(self._numpy, resets)} were reset "
+                f"instead of stepped, where in {self._mode} it had to be the lanes {_rows_of(self._numpy, due)}: those "
+                "whose episode was over in NextStep, and none otherwise."
+            )
+        if rewards[resets].any():
+            raise ExecutionError("step_arrays returned rewards other than 0.0 for lanes that it reset instead.")
+        ended = self._numpy.flatnonzero(flags & (TERMINATED | TRUNCATED)).tolist()
+        if sorted(final_rows) != (ended if self._mode is AutoresetMode.SAME_STEP else []):
+            raise ExecutionError(
+                f"step_arrays returned the final_rows {list(final_rows)!r:.200}, while the episodes of {ended!r:.200} "
+                f"ended in {self._mode}: they have to be those in SameStep, and none otherwise."
+            )
+
+    def _note_begun(self, positions: Any, seeds: Sequence[int | None]) -> None:
+        """Notes which of the episodes that began depend on a seed."""
+        seeded = self._numpy.array([seed is not None for seed in seeds], "bool")
+        kept = self._seed_flags[positions] if self._seeded_stream else 0
+        self._seed_flags[positions] = self._numpy.where(seeded, self._seed_bit, kept)
 
     def _without(self, host: Host, part: Part, finite: Any, told: Any) -> Part:
         """The part with the lanes whose reward is not finite as failures."""
@@ -135,10 +226,24 @@ class ManyDriver:
         return _observed(layout, picked, len(rows), None if infos is None else [infos[row] for row in rows])
 
 
+def _rows_of(numpy: Any, chosen: Any) -> str:
+    return f"{numpy.flatnonzero(chosen).tolist()!r:.200}"
+
+
+def _final_rows(found: Any, rows: int) -> list[int]:
+    try:
+        final = [operator.index(row) for row in found]
+    except TypeError:
+        raise ExecutionError(f"step_arrays returned final_rows that are no list of rows: {found!r:.200}.") from None
+    if len(set(final)) < len(final) or not all(0 <= row < rows for row in final):
+        raise ExecutionError(f"step_arrays returned final_rows {final!r:.200}, which are no different rows of {rows}.")
+    return final
+
+
 def _observed(layout: Layout, observations: Any, rows: int, infos: Sequence[Mapping[str, Any]] | None) -> Observed:
     written_infos: list[msgspec.Raw] | None = None
     if infos is not None and any(infos):
         if len(infos) != rows:
             raise ExecutionError(f"{len(infos)} infos came for {rows} lanes.")
-        written_infos = [encode_value(dict(info)) for info in infos]
+        written_infos = [encode_value(json_form(dict(info))) for info in infos]
     return Observed(rows=rows, columns=layout.pack_batch(observations, rows), infos=written_infos)

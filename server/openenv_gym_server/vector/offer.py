@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
 from typing import Any
 
 from openenv_gym_protocol.autoreset import AutoresetMode
@@ -16,6 +16,7 @@ from openenv_gym_protocol.errors import (
     nearest,
 )
 from openenv_gym_protocol.json_schema import combined
+from openenv_gym_protocol.release import product
 from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
 from openenv_gym_protocol.vector.array_data import DTYPES
 from openenv_gym_protocol.vector.codec import MAX_DEPTH
@@ -24,6 +25,7 @@ from openenv_gym_protocol.vector.frames import Open, Opened, Welcome
 from openenv_gym_protocol.vector.lane_rules import autoreset_mode
 from openenv_gym_protocol.vector.payloads import PayloadColumns, payload_columns
 
+from openenv_gym_server.config import ServerMode
 from openenv_gym_server.schema import schemas_of
 from openenv_gym_server.service import Service
 
@@ -33,17 +35,27 @@ logger = logging.getLogger(__name__)
 class Offer:
     """What one app offers.
 
+    Args:
+        service: The server's parts.
+
+    Raises:
+        ConfigurationError: The environment steps many lanes at once, and declares no spaces of fixed shape that its
+            models fit, or an autoreset mode that there is not.
+
     Attributes:
         actions: How its actions travel as columns; None: they travel as values.
         observations: How its observations do.
         autoreset_modes: The modes that its lanes can have.
         partial_steps: Some lanes of an ``open`` may be stepped without the others.
         partial_resets: They may be reset without the others.
+        is_in_production: Nothing can be reset or stepped.
+        takes_next_seeds: An environment of many lanes takes the seeds of the resets that it makes by itself.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self.traits = service.definition.traits
+        self.is_in_production = service.config.mode is ServerMode.PRODUCTION
         self.schemas = schemas_of(service.definition)
         self.actions = self._columns("action", ACTION_KEYS)
         self.observations = self._columns("observation", OBSERVATION_KEYS)
@@ -51,40 +63,53 @@ class Offer:
         self.autoreset_modes = tuple(getattr(found, "autoreset_modes", tuple(AutoresetMode)))
         self.partial_steps = bool(getattr(found, "partial_steps", True))
         self.partial_resets = bool(getattr(found, "partial_resets", True))
+        self.takes_next_seeds = "next_seeds" in _parameters(found, "step_arrays")
         self._time_limits = bool(getattr(found, "time_limits", True))
+        if self.traits.has_arrays:
+            self.require_layouts()
+            self._require_modes()
+            self._tell_of_seeds()
 
-    def welcome(self, request_id: int) -> Welcome:
-        """Answers hello."""
+    def welcome(self, request_id: int, link: str = "") -> Welcome:
+        """Answers hello.
+
+        Args:
+            request_id: The request.
+            link: The secret by which the link can be resumed; empty where it cannot.
+        """
         capabilities = ["render"] if self.traits.render_modes else []
         capabilities += ["call", "get", "set"] if self.traits.remote_names else []
         capabilities += ["step_arrays"] if self.traits.has_arrays else []
         config = self._service.config
         return Welcome(
             id=request_id,
-            server=f"openenv-gym/{_version()}",
+            server=product(),
             max_frame_bytes=config.max_frame_bytes,
             max_lanes=config.max_lanes,
             max_depth=MAX_DEPTH,
             dtypes=list(DTYPES),
             capabilities=capabilities,
             schemas=self.schemas,
+            link=link,
+            linger=config.linger if link else 0.0,
         )
 
-    def opened(self, request_id: int, lanes: list[int], tokens: list[str]) -> Opened:
+    def opened(self, request_id: int, lanes: list[int]) -> Opened:
         """Answers open."""
         spaces = self.traits.spaces or {}
         return Opened(
             id=request_id,
             lanes=lanes,
-            tokens=tokens,
             action_space=spaces.get("action"),
             observation_space=spaces.get("observation"),
             action_columns=self.actions is not None,
             observation_columns=self.observations is not None,
             partial_steps=self.partial_steps,
+            partial_resets=self.partial_resets,
             autoreset_modes=[str(mode) for mode in self.autoreset_modes],
             render_modes=list(self.traits.render_modes),
             callable_names=list(self.traits.remote_names),
+            nonfinite_rewards=self.traits.allow_nonfinite_reward,
         )
 
     def require_layouts(self) -> tuple[Layout, Layout]:
@@ -147,6 +172,33 @@ class Offer:
         if name not in self.traits.remote_names:
             raise UnknownOption(f"The name {name[:100]!r} is not allowed. {nearest(name, self.traits.remote_names)}")
 
+    def check_settable(self, name: str) -> None:
+        """Refuses a name that clients may not set.
+
+        Raises:
+            UnknownOption: The environment does not allow it.
+        """
+        self.check_name(name)
+        settable = self.traits.settable_names
+        if name not in settable:
+            raise UnknownOption(f"The name {name!r} can be read, and not set. {nearest(name, settable)}")
+
+    def _require_modes(self) -> None:
+        unknown = [mode for mode in self.autoreset_modes if mode not in list(AutoresetMode)]
+        if unknown or not self.autoreset_modes:
+            raise ConfigurationError(
+                f"{self._service.definition.class_name}.autoreset_modes are {list(self.autoreset_modes)!r:.200}; they "
+                f"have to be some of {', '.join(AutoresetMode)}."
+            )
+
+    def _tell_of_seeds(self) -> None:
+        if not (self.takes_next_seeds or self.traits.seeded_stream or self.traits.seed_supported is False):
+            logger.warning(
+                "%s neither declares seeded_stream nor takes next_seeds in step_arrays: the episodes that its lanes "
+                "begin by themselves depend on no seed, and are not those of the standard wire.",
+                self._service.definition.class_name,
+            )
+
     def _columns(self, side: str, reserved: frozenset[str]) -> PayloadColumns | None:
         spaces = self.traits.spaces or {}
         if side not in spaces:
@@ -157,15 +209,16 @@ class Offer:
         try:
             return payload_columns(spaces[side], schema, reserved, of_action=side == "action")
         except OpenEnvGymError as error:
+            if self.traits.has_arrays:
+                raise ConfigurationError(
+                    f"The {side} space that {self._service.definition.class_name} declares cannot be used: {error}"
+                ) from error
             logger.error("The declared %s space cannot be used, and values are sent instead: %s", side, error)
             return None
 
 
-def _version() -> str:
-    try:
-        return version("openenv-gym")
-    except PackageNotFoundError:
-        return "0"  # run from a folder that is not installed
+def _parameters(found: type | None, method: str) -> Iterable[str]:
+    return () if found is None else signature(getattr(found, method)).parameters
 
 
 def options_of(opened: dict[str, Any], once: dict[str, Any] | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -12,9 +12,15 @@ from openenv_gym_protocol.vector import codec
 from openenv_gym_protocol.vector.codec import encode_value
 from openenv_gym_protocol.vector.columns import PackedRow, pack_rewards
 from openenv_gym_protocol.vector.failures import failure_of
-from openenv_gym_protocol.vector.frames import Batch, Column, Failure, Final, Rows, Values
+from openenv_gym_protocol.vector.frames import Batch, Column, Failure, Final, Refused, Rows, Values
+from openenv_gym_protocol.vector.json_form import json_form
 
 from openenv_gym_server.serialisation import without_surrogates
+
+_AROUND_FAILURES = 128
+"""Bytes of a reply that has nothing but failures, beside these."""
+
+_LONG_TEXT = 200
 
 _NO_INFO = msgspec.Raw(msgspec.msgpack.encode({}))
 
@@ -88,6 +94,20 @@ def failure(error: OpenEnvGymError, lane: int | None = None, *, lost: bool = Fal
     return told
 
 
+def refusal(request_id: int, error: OpenEnvGymError, max_bytes: int | None = None) -> bytes:
+    """The frame that refuses a request.
+
+    Args:
+        request_id: The request.
+        error: Why.
+        max_bytes: The largest frame that the client accepts; None where that is not known yet.
+    """
+    told = failure(error)
+    if max_bytes is not None:
+        (told,) = shortened([told], max_bytes)
+    return codec.encode(Refused(id=request_id, failure=told))
+
+
 def one_row(lane: int, observed: Observed, reward: float, flags: int, final: Observed | None = None) -> Part:
     """The part of one lane that succeeded."""
     return Part(
@@ -101,35 +121,42 @@ def one_row(lane: int, observed: Observed, reward: float, flags: int, final: Obs
 
 
 def observed_row(packed: PackedRow | None, value: Any, metadata: dict[str, Any] | None) -> Observed:
-    """One row's observation: packed to columns, or as a value.
+    """One row's observation: packed to columns, or as a value; values and infos as the standard wire has them.
 
     Raises:
-        ExecutionError: It holds what msgpack cannot carry.
+        ExecutionError: It holds what neither wire can carry.
     """
-    infos = [encode_value(metadata)] if metadata else None
+    infos = [encode_value(json_form(metadata))] if metadata else None
     if packed is not None:
         return Observed(rows=1, columns=packed, infos=infos)
-    return Observed(rows=1, values=[encode_value(value)], infos=infos)
+    return Observed(rows=1, values=[encode_value(json_form(value))], infos=infos)
 
 
 def rows_frames(request_id: int, parts: Sequence[Part], *, more: bool, max_bytes: int) -> list[bytes]:
     """Writes answers as one frame, or as several where one would be larger than the client accepts.
 
-    A single lane's row that is too large by itself becomes a failure of that lane.
+    One environment's rows of many lanes are divided too. A single lane's row that is too large by itself becomes a
+    failure of that lane, and a failure that is too large is shortened.
     """
     try:
         return [codec.encode(_rows(request_id, parts, more=more), max_bytes)]
     except FrameTooLarge as error:
+        if len(parts) == 1:
+            parts = _halves(parts[0])
         if len(parts) > 1:
             half = len(parts) // 2
             first = rows_frames(request_id, parts[:half], more=True, max_bytes=max_bytes)
             return first + rows_frames(request_id, parts[half:], more=more, max_bytes=max_bytes)
-        refused = _too_large(parts[0], error)
-        return [codec.encode(_rows(request_id, [refused], more=more))]
+        (part,) = parts
+        failures = part.failures or [failure(error, lane) for lane in part.lanes]
+        return [codec.encode(_rows(request_id, [Part(failures=shortened(failures, max_bytes))], more=more))]
 
 
 def values_frame(request_id: int, parts: Sequence[ValuesPart], max_bytes: int) -> bytes:
-    """Writes answers as one frame; where it would be larger than the client accepts, all lanes fail."""
+    """Writes answers as one frame.
+
+    Where it would be larger than the client accepts, all lanes fail; failures that are too large are shortened.
+    """
     lanes = [lane for part in parts for lane in part.lanes]
     failures = [failure for part in parts for failure in part.failures]
     values = [value for part in parts for value in part.values]
@@ -137,7 +164,81 @@ def values_frame(request_id: int, parts: Sequence[ValuesPart], max_bytes: int) -
         return codec.encode(Values(id=request_id, lanes=lanes, values=values, failures=failures), max_bytes)
     except FrameTooLarge as error:
         failures += [failure(error, lane) for lane in lanes]
-        return codec.encode(Values(id=request_id, lanes=[], failures=failures))
+        return codec.encode(Values(id=request_id, lanes=[], failures=shortened(failures, max_bytes)))
+
+
+def shortened(failures: Sequence[Failure], max_bytes: int) -> list[Failure]:
+    """Failures that go into one frame together: each has its share of it, and what is longer is cut.
+
+    Long texts in the details are cut first, then the details are left out, and at last the message is cut.
+
+    Args:
+        failures: The failures.
+        max_bytes: The largest frame that the client accepts.
+    """
+    most = max(max_bytes - _AROUND_FAILURES, 0) // max(len(failures), 1)
+    return [_cut(told, most) for told in failures]
+
+
+def _cut(told: Failure, most: int) -> Failure:
+    for details in (told.details, _with_short_texts(told.details), {}):
+        told = msgspec.structs.replace(told, details=details)
+        excess = len(codec.encode_value(told)) - most
+        if excess <= 0:
+            return told
+    text = told.message.encode()
+    kept = text[: max(len(text) - excess - len("…".encode()), 0)].decode(errors="ignore")
+    return msgspec.structs.replace(told, message=f"{kept}…")
+
+
+def _with_short_texts(value: Any) -> Any:
+    """A copy without long texts: what a client sent is told back to it in the errors, which are for reading."""
+    if isinstance(value, str) and len(value) > _LONG_TEXT:
+        return f"{value[:_LONG_TEXT]}…"
+    if isinstance(value, dict):
+        return {_with_short_texts(key): _with_short_texts(item) for key, item in value.items()}
+    return [_with_short_texts(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _halves(part: Part) -> list[Part]:
+    """Two parts of one, if it has anything to divide."""
+    if part.lanes and part.failures:
+        return [replace(part, failures=[]), Part(failures=part.failures)]
+    if len(part.failures) > 1:
+        half = len(part.failures) // 2
+        return [Part(failures=part.failures[:half]), Part(failures=part.failures[half:])]
+    count = len(part.lanes)
+    if count < 2:
+        return [part]
+    return [_of_rows(part, 0, count // 2), _of_rows(part, count // 2, count)]
+
+
+def _of_rows(part: Part, first: int, last: int) -> Part:
+    ended = [place for place, row in enumerate(part.final_rows) if first <= row < last]
+    return Part(
+        lanes=part.lanes[first:last],
+        observed=None if part.observed is None else _picked(part.observed, range(first, last)),
+        rewards=part.rewards[8 * first : 8 * last],
+        flags=part.flags[first:last],
+        final_rows=[part.final_rows[place] - first for place in ended],
+        final=_picked(part.final, ended) if part.final is not None and ended else None,
+    )
+
+
+def _picked(observed: Observed, rows: Sequence[int]) -> Observed:
+    columns = observed.columns
+    if columns is not None:
+        sizes = [len(column) // observed.rows for column in columns]
+        columns = [
+            b"".join([column[size * row : size * (row + 1)] for row in rows])
+            for size, column in zip(sizes, columns, strict=True)
+        ]
+    return Observed(
+        rows=len(rows),
+        columns=columns,
+        values=None if observed.values is None else [observed.values[row] for row in rows],
+        infos=None if observed.infos is None else [observed.infos[row] for row in rows],
+    )
 
 
 def _rows(request_id: int, parts: Sequence[Part], *, more: bool) -> Rows:
@@ -184,8 +285,3 @@ def _infos(observed: Sequence[Observed]) -> list[Any] | None:
     if all(item.infos is None for item in observed):
         return None
     return [info for item in observed for info in (item.infos or [_NO_INFO] * item.rows)]
-
-
-def _too_large(part: Part, error: FrameTooLarge) -> Part:
-    failures = [*part.failures, *(failure(error, lane) for lane in part.lanes)]
-    return Part(failures=failures)

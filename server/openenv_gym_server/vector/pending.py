@@ -6,14 +6,18 @@ Used on the server's event loop; only ``Share.begin`` is called elsewhere, where
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from openenv_gym_protocol.errors import ExecutionError, OpenEnvGymError, StepTimeout
+from openenv_gym_protocol.errors import ExecutionError, OpenEnvGymError, SessionError, StepTimeout
 
+from openenv_gym_server.session import SessionState
 from openenv_gym_server.vector.lane import Member
 from openenv_gym_server.vector.parts import AnyPart, Part, ValuesPart, failed, rows_frames, values_frame
 from openenv_gym_server.workers.base import Job
+
+logger = logging.getLogger(__name__)
 
 PATIENCE = 0.002
 """Seconds that the first result waits for the others, before it is sent without them."""
@@ -26,7 +30,7 @@ class Share:
         member: Whose environment does it.
         lanes: The lanes of that member that were asked for.
         positions: Where they stand in the request.
-        job: Its work.
+        job: Its work, where it is a job of its own.
         reason: Why nobody waits for it any more, though it had begun; None while somebody does.
     """
 
@@ -36,7 +40,7 @@ class Share:
         self.member = member
         self.lanes = lanes
         self.positions = positions
-        self.job: Job
+        self.job: Job | None = None
         self.reason: str | None = None
         self._free = [True]
 
@@ -97,26 +101,42 @@ class PendingRequest:
 
     def answered(self, share: Share, outcome: Any) -> None:
         """Takes what a share's work returned: its part, or None where it had been dropped before it began."""
-        if outcome is None or share not in self.unsettled:
+        part = self._part_of(share, outcome)
+        if part is not None:
+            self.settle(share, part)
+
+    def answered_together(self, outcomes: Sequence[tuple[Share, AnyPart | None]]) -> None:
+        """Takes what was done for many shares one after another. Nothing is answered of a session that was lost."""
+        for share, outcome in outcomes:
+            if share.member.session.state is SessionState.OPEN:
+                part = self._part_of(share, outcome)
+                if part is not None:
+                    self._note(share, part)
+        self._send_what_is_due()
+
+    def settle(self, share: Share, part: AnyPart) -> None:
+        """Notes a share's answer, and sends what is due."""
+        if share not in self.unsettled:
             return
+        self._note(share, part)
+        self._send_what_is_due()
+
+    def _note(self, share: Share, part: AnyPart) -> None:
+        del self.unsettled[share]
+        share.job = None  # which holds the share: what is released by itself needs no garbage collection
+        self._parts.append(part)
+
+    def _part_of(self, share: Share, outcome: Any) -> AnyPart | None:
+        if outcome is None or share not in self.unsettled:
+            return None
         if isinstance(outcome, BaseException):
             error = outcome if isinstance(outcome, OpenEnvGymError) else ExecutionError(f"{outcome!r}")
             outcome = failed(self.kind, share.lanes, error)
         if share.reason is not None and outcome.failures:
             # It was stopped; whatever its environment made of that is no failure of its own.
             outcome = failed(self.kind, share.lanes, StepTimeout(share.reason))
-        self.settle(share, outcome)
-
-    def settle(self, share: Share, part: AnyPart) -> None:
-        """Notes a share's answer, and sends what is due."""
-        if share not in self.unsettled:
-            return
-        del self.unsettled[share]
-        self._parts.append(part)
-        if not self.unsettled:
-            self._finish()
-        elif self.kind is Part and self._flush_timer is None:
-            self._flush_timer = asyncio.get_running_loop().call_later(PATIENCE, self._flush)
+        part: AnyPart = outcome
+        return part
 
     def lose(self, member: Member, error: OpenEnvGymError) -> None:
         """Fails what a member that is gone has not answered."""
@@ -131,6 +151,14 @@ class PendingRequest:
         self.unsettled.clear()
         self._stop_timers()
 
+    def _send_what_is_due(self) -> None:
+        if not self._parts:
+            return
+        if not self.unsettled:
+            self._finish()
+        elif self.kind is Part and self._flush_timer is None:
+            self._flush_timer = asyncio.get_running_loop().call_later(PATIENCE, self._flush)
+
     def _flush(self) -> None:
         self._flush_timer = None
         self._send_parts(more=True)
@@ -142,12 +170,22 @@ class PendingRequest:
 
     def _send_parts(self, *, more: bool) -> None:
         parts, self._parts = self._parts, []
+        try:
+            frames = self._frames(parts, more=more)
+        except Exception as error:
+            # A client that is told nothing would wait for ever.
+            logger.error("An answer could not be written by a fault of the server.", exc_info=error)
+            fault = SessionError("The server failed; its log says how.")
+            lanes = [lane for part in parts for lane in part.lanes]
+            failures = [failure for part in parts for failure in part.failures]
+            frames = self._frames([failed(self.kind, lanes, fault), self.kind(failures=failures)], more=more)
+        for frame in frames:
+            self._send(frame)
+
+    def _frames(self, parts: Sequence[AnyPart], *, more: bool) -> list[bytes]:
         if self.kind is Part:
-            rows = cast(list[Part], parts)
-            for frame in rows_frames(self.request_id, rows, more=more, max_bytes=self._max_bytes):
-                self._send(frame)
-        else:
-            self._send(values_frame(self.request_id, cast(list[ValuesPart], parts), self._max_bytes))
+            return rows_frames(self.request_id, cast(list[Part], parts), more=more, max_bytes=self._max_bytes)
+        return [values_frame(self.request_id, cast(list[ValuesPart], parts), self._max_bytes)]
 
     def _stop_timers(self) -> None:
         for timer in (self.timer, self._flush_timer):

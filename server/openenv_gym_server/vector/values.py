@@ -5,20 +5,16 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from openenv_gym_protocol.vector.array_data import ArrayData
+from openenv_gym_protocol.vector.array_data import ArrayData, arrays_replaced
 from openenv_gym_protocol.vector.leaves import Leaf
 
 
 def plain(value: Any) -> Any:
     """The same value with arrays of numpy in place of arrays as they travel, where the environment brought numpy.
 
-    Where it did not, they are nested lists. The depth of the value was checked when it was read.
+    Where it did not, they are nested lists.
     """
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return _array(value) if isinstance(value, ArrayData) else value
+    return arrays_replaced(value, _array)
 
 
 def _array(array: ArrayData) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 from gymnasium import spaces
 
 from openenv_gym.bridge.codecs.arrays import ArrayCodec, PixelCodec
-from openenv_gym.bridge.codecs.base import Refusal
+from openenv_gym.bridge.codecs.base import Columns, Refusal
 
 
 def codec_of(space: Any, kind: str = "number", *, is_scalar: bool = False) -> ArrayCodec:
@@ -93,3 +96,74 @@ def test_what_is_no_picture_of_the_shape_is_not_read(payload: Any) -> None:
 def test_a_picture_of_another_shape_or_dtype_is_not_written(value: Any) -> None:
     with pytest.raises(Refusal):
         PIXELS.encode(value)
+
+
+class OneByOne(ArrayCodec):
+    """Looks at every payload by itself."""
+
+    def columns(self, payloads: Sequence[Any]) -> Columns | None:
+        return None
+
+
+ODD: list[Any] = [
+    True,
+    0,
+    1,
+    -1,
+    0.5,
+    1.0,
+    1.5,
+    -2.5,
+    2**53,
+    2**53 + 1,
+    2**64,
+    -(2**70),
+    1e300,
+    math.nan,
+    math.inf,
+    None,
+    "1",
+    [],
+]
+MANY = [
+    (spaces.Box(-np.inf, np.inf, (2,), np.float32), "number", False),
+    (spaces.Box(-1.0, 1.5, (2,), np.float32), "number", False),
+    (spaces.Box(-1.0, 1.5, (2,), np.float64), "number", False),
+    (spaces.Box(-np.inf, np.inf, (2,), np.float16), "number", False),
+    (spaces.Box(-(2**62), 2**62, (2,), np.int64), "integer", False),
+    (spaces.Box(0, 255, (2,), np.uint8), "integer", False),
+    (spaces.Box(-2.0, 2.0, (2,), np.float32), "integer", False),
+    (spaces.Box(0, 1, (2,), np.int8), "boolean", False),
+    (spaces.Box(-1.0, 1.5, (), np.float32), "number", True),
+    (spaces.Box(-1.0, 1.5, (1,), np.float32), "number", True),
+]
+
+
+@pytest.mark.parametrize(("space", "kind", "is_scalar"), MANY)
+def test_many_payloads_are_read_at_once_as_one_by_one(space: spaces.Box, kind: str, is_scalar: bool) -> None:
+    at_once = ArrayCodec(space, space.low, space.high, kind, is_scalar=is_scalar)
+    one_by_one = OneByOne(space, space.low, space.high, kind, is_scalar=is_scalar)
+    chance = random.Random(0)
+    read = 0
+    for _ in range(2000):
+        plain = [1, 0] if kind == "integer" else [0.5, 1.0, 1, 0]
+        choices = ODD if chance.random() < 0.3 else plain
+        payloads: list[Any] = [
+            chance.choice(choices) if is_scalar else [chance.choice(choices), chance.choice(plain)] for _ in range(3)
+        ]
+        columns = at_once.columns(payloads)
+        expected = [outcome(one_by_one, payload) for payload in payloads]
+        assert [outcome(at_once, payload) for payload in payloads] == expected
+        if columns is not None:
+            read += 1
+            assert [(row.dtype, row.tolist()) for row in columns[()].reshape(3, *space.shape)] == expected
+    assert (read > 100) == (kind != "boolean" and space.dtype != np.float16)
+
+
+def outcome(codec: ArrayCodec, payload: Any) -> Any:
+    """What a payload is read as, or why it is refused."""
+    try:
+        value = codec.decode(payload)
+    except Refusal as refusal:
+        return refusal.reason
+    return value.dtype, value.tolist()

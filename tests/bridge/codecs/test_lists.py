@@ -90,3 +90,17 @@ def test_a_payload_outside_is_not_read(codec: Codec, payload: Any) -> None:
 def test_a_value_outside_is_not_written(codec: Codec, value: Any) -> None:
     with pytest.raises(Refusal):
         codec.encode(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"data": [None, None, None], "mask": [1, 0, 0]},
+        {"data": ["4", "5", "6"], "mask": [1, 0, 0]},
+        {"data": [4, 5, 6], "mask": [1, 0, 0], "zzz": 1},
+        {"data": [4, 5, 6]},
+    ],
+)
+def test_what_is_no_data_and_mask_of_numbers_is_not_written(value: Any) -> None:
+    with pytest.raises(Refusal, match="data"):
+        PADDED.encode(value)

@@ -77,3 +77,12 @@ def test_what_is_no_object_is_not_read(codec: Any, payload: Any) -> None:
 def test_what_is_no_dict_is_not_written() -> None:
     with pytest.raises(Refusal, match="no dict"):
         POINT.encode([1, 2])
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_a_key_that_the_space_has_not_is_not_written(is_flat: bool) -> None:
+    codec = ObjectCodec([Field("at", POINT)], is_flat=is_flat)
+    value = codec.decode({"at": {"x": 3}})
+    codec.encode(value)
+    with pytest.raises(Refusal, match="zzz"):
+        codec.encode({**value, "zzz": 1})

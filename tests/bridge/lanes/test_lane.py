@@ -10,7 +10,7 @@ from openenv_gym_protocol import errors
 from openenv_gym_protocol.messages import ObservationReply, ResetRequest, StepRequest
 
 from openenv_gym.bridge.lanes.lane import Lane
-from openenv_gym.bridge.servers import Server
+from openenv_gym.bridge.servers.server import Server
 from openenv_gym.transports.base import ConnectionOptions, Listener
 
 SERVER = Server("http://127.0.0.1:9", ConnectionOptions())

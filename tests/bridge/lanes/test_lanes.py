@@ -6,36 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
-import psutil
 import pytest
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.env import RemoteEnv
-from openenv_gym.bridge.lanes.lanes import Lanes
+from openenv_gym.bridge.lanes.answers import Inbox
 from openenv_gym.bridge.rows import RowReader
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym.bridge.wires import Wire
 from tests.support.apps.bridge_faults import COMMANDS
-from tests.support.pools import all_end
+from tests.support.pools import all_end, process_at
 from tests.support.servers import RunningServer
 
 BLACKJACK = Path(__file__).resolve().parents[3] / "envs" / "blackjack"
-
-
-def process_at(base_url: str | None) -> psutil.Process:
-    """The process that listens at an address."""
-    port = urlsplit(str(base_url)).port
-    for connection in psutil.net_connections("tcp"):
-        if connection.status != psutil.CONN_LISTEN or connection.pid is None:
-            continue
-        if connection.laddr and connection.laddr.port == port:
-            found = psutil.Process(connection.pid)
-            if "uvicorn" in " ".join(found.cmdline()) or "launch" in " ".join(found.cmdline()):
-                return found
-    raise AssertionError(f"nobody listens at {base_url}")
 
 
 def test_a_server_of_ours_that_died_is_started_anew_by_reset(wire: Wire) -> None:
@@ -47,8 +32,10 @@ def test_a_server_of_ours_that_died_is_started_anew_by_reset(wire: Wire) -> None
         assert all_end([server])
         with pytest.raises(errors.InfrastructureFailure):
             env.step(0)
-        with pytest.raises(errors.SessionLost):
+        with pytest.raises(errors.SessionLost) as raised:
             env.step(0)
+        assert isinstance(raised.value.__cause__, errors.InfrastructureFailure)
+        assert str(raised.value.__cause__) in raised.value.message, "why it is lost is told again"
         observation, info = env.reset(seed=1)
         assert observation in env.observation_space
         assert info["seed_applied"] == 1
@@ -88,7 +75,7 @@ def test_an_environment_that_was_never_used_is_forgotten_without_starting_a_thre
     assert run.stderr == ""
 
 
-def test_an_answer_that_an_interrupt_left_behind_is_not_the_next_calls(
+def test_a_session_whose_answer_an_interrupt_kept_from_being_taken_is_given_up(
     faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
 ) -> None:
     env = RemoteEnv(faults.base_url, wire=wire)
@@ -98,15 +85,18 @@ def test_an_answer_that_an_interrupt_left_behind_is_not_the_next_calls(
     def interrupted(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Lanes, "take", interrupted)
+    monkeypatch.setattr(Inbox, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         env.state()
     monkeypatch.undo()
+    with pytest.raises(errors.SessionLost):
+        env.step(fine)
+    env.reset()
     assert env.step(fine)[0].tolist() == [1.0], "the step's answer, not the state's"
     env.close()
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Lanes, "take"), (RowReader, "info")])
+@pytest.mark.parametrize(("owner", "name"), [(Inbox, "take"), (RowReader, "info")])
 def test_a_step_that_an_interrupt_kept_from_being_reported_is_not_passed_over(
     owner: type, name: str, faults: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire
 ) -> None:

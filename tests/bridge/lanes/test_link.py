@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,8 +15,13 @@ from openenv_gym_protocol import errors
 from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.failures import failure_of
 from openenv_gym_protocol.vector.frames import SUBPROTOCOL
+from openenv_gym_protocol.vector.requests import Arrival
 
+from openenv_gym.bridge.lanes.answers import Answer
+from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink, _Waiting
+from openenv_gym.bridge.servers.server import Server
 from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym.transports.base import ConnectionOptions
 from tests.support.scripted_server import ScriptedServer, scripted_server
 from tests.support.vector_peer import HTTP, Peer, Script, scripted
 
@@ -206,3 +214,152 @@ def test_a_row_that_ended_without_its_final_observation_is_refused(serve: Serve)
     env.reset()
     with pytest.raises(errors.UnexpectedReply, match="final"):
         env.step([1])
+
+
+def test_a_request_that_cannot_be_written_fails_its_lanes_at_once() -> None:
+    def make(number: int) -> frames.Request:
+        raise OverflowError("no such number")
+
+    answers: list[Answer] = []
+    server = Server("http://127.0.0.1:9", ConnectionOptions())
+    LinkAsk("source", VectorLink(server), {7: 0, 8: 1}, "step", make).begin(answers.append)
+    (answer,) = answers
+    assert sorted(answer.errors) == [0, 1]
+    for error in answer.errors.values():
+        assert isinstance(error, errors.InvalidMessage)
+        assert isinstance(error.__cause__, OverflowError)
+        assert "step()" in error.message
+
+
+@pytest.mark.parametrize("how", ["late", "lost", "broken"])
+def test_a_lost_lane_tells_why_it_was_lost(how: str, serve: Serve) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.welcome()
+        await peer.rows(await peer.receive(), {0: 0, 1: 0, 2: 0})
+        step = await peer.receive()
+        if how == "lost":
+            gone = failure_of(errors.StepTimeout("the server's own limit"), 1, lost=True)
+            await peer.rows(step, {0: 1, 2: 1}, failures=[gone])
+        elif how == "broken":
+            await peer.session.socket.send(b"\xc1")
+        else:
+            await peer.rows(step, {0: 1, 2: 1}, more=True)
+        await peer.receive()
+        await peer.receive()
+        await peer.receive()
+
+    _, env = serve(script, timeouts={"step": 0.3 if how == "late" else 20.0})
+    env.reset()
+    env.send([1, 1, 1])
+    kind = {"late": errors.ReplyTimeout, "lost": errors.StepTimeout, "broken": errors.ProtocolFailure}[how]
+    for failed in range(3 if how == "broken" else 1):
+        with pytest.raises(kind) as first:
+            env.recv(min_lanes=3 - failed)
+    if how != "broken":
+        env.recv(min_lanes=2)
+    env.send([1], [1])
+    with pytest.raises(errors.SessionLost) as raised:
+        env.recv()
+    assert type(raised.value.__cause__) is type(first.value)
+    assert str(raised.value.__cause__) in raised.value.message
+    assert "reset()" in raised.value.message
+
+
+BOX = {"type": "Box", "shape": [1], "low": 0, "high": 99, "dtype": "int32"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"observation_space": {**BOX, "dtype": "float32"}, "observation_columns": True},
+        {"observation_space": {**BOX, "high": 9}, "observation_columns": True},
+        {"observation_space": BOX},
+    ],
+)
+def test_lanes_of_other_spaces_than_the_links_first_are_refused(other: dict[str, Any], serve: Serve) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.welcome(observation_space=BOX, observation_columns=True)
+        await column(peer, await peer.receive(), 1)
+        lost = failure_of(errors.StepTimeout("gone"), lane=0, lost=True)
+        await peer.rows(await peer.receive(), {}, failures=[lost])
+        again = await peer.receive()
+        if isinstance(again, frames.Open):
+            await peer.opened(again, first_lane=7, **other)
+            asked_on.append(await peer.receive())
+        await peer.receive()
+
+    async def column(peer: Peer, request: Any, value: int) -> None:
+        batch = frames.Batch(columns=[np.array([value], "<i4").tobytes()])
+        await peer.send(
+            frames.Rows(id=request.id, lanes=request.lanes, observations=batch, rewards=bytes(8), flags=bytes(1))
+        )
+
+    asked_on: list[frames.Request] = []
+    server, env = serve(script, num_envs=1)
+    env.reset()
+    with pytest.raises(errors.StepTimeout):
+        env.step([1])
+    with pytest.raises(errors.UnexpectedReply, match="spaces"):
+        env.reset()
+    env.reset()
+    assert (server.sessions, asked_on) == (2, []), "the link is not used again"
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {"type": "Box", "shape": [2**40], "low": 0, "high": 1, "dtype": "float32"},
+        {"type": "Box", "shape": [2 * 10**7], "low": 0, "high": 1, "dtype": "float64"},
+        {"type": "Box", "shape": [2 * 10**8, 0], "low": 0, "high": 1, "dtype": "int8"},
+        {"type": "MultiDiscrete", "nvec": [[1, 2], [3]]},
+        {"type": "Discrete", "n": [-1]},
+        {"type": "Dict", "spaces": [1]},
+        {"zzz": 1},
+    ],
+)
+def test_a_space_that_cannot_be_is_the_servers_breach_of_the_wire(space: dict[str, Any], serve: Serve) -> None:
+    async def script(peer: Peer) -> None:
+        await peer.welcome(observation_space=space, observation_columns=True)
+        await peer.rows(await peer.receive(), {0: 1})
+        await peer.receive()
+
+    _, env = serve(script, num_envs=1)
+    with pytest.raises(errors.ProtocolFailure, match="The server states") as raised:
+        env.reset()
+    assert raised.value.lane is None
+    assert raised.value.session is not None
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_lanes_that_are_opened_as_their_caller_goes_away_are_closed(
+    is_known: bool, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller is cancelled in the turn of the loop in which the reply comes, just after it or just before."""
+    closed = threading.Event()
+
+    async def script(peer: Peer) -> None:
+        await peer.welcome(first_lane=4)
+        request = await peer.receive()
+        if isinstance(request, frames.Close) and request.lanes == [4, 5, 6]:
+            closed.set()
+        await peer.receive()
+
+    arrived = _Waiting.arrived
+
+    def cancelled(waiting: _Waiting, arrival: Arrival) -> None:
+        if not isinstance(arrival.reply, frames.Opened):
+            arrived(waiting, arrival)
+            return
+        if is_known:
+            arrived(waiting, arrival)
+        for task in asyncio.all_tasks():
+            if "Connecting" in repr(task.get_coro()):
+                task.cancel()
+        if not is_known:
+            arrived(waiting, arrival)
+
+    monkeypatch.setattr(_Waiting, "arrived", cancelled)
+    _, env = serve(script)
+    with pytest.raises(CancelledError):
+        env.reset()
+    assert closed.wait(20)

@@ -129,7 +129,7 @@ def test_an_interrupt_between_a_steps_two_halves_leaves_nothing_pending(
     def interrupted(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(env, "step_wait", interrupted)
+    monkeypatch.setattr(env, "_end_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         env.step(orders("hang", "fine"))
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from openenv_gym_protocol.errors import ExecutionError, ProtocolFailure
 from openenv_gym_protocol.vector import array_data, codec, frames
-from openenv_gym_protocol.vector.array_data import DTYPES, ArrayData
+from openenv_gym_protocol.vector.array_data import DTYPES, ArrayData, arrays_replaced
 
 
 def decoded(value: Any) -> Any:
@@ -29,6 +29,21 @@ def test_an_array_travels_with_its_dtype_and_shape(array: Any) -> None:
     again = np.frombuffer(read.data, np.dtype(read.dtype).newbyteorder("<")).reshape(read.shape)
     np.testing.assert_array_equal(again, array)
     assert again.dtype.name == array.dtype.name
+
+
+def test_an_empty_array_comes_to_no_more_lists_than_a_few() -> None:
+    refused: list[tuple[int, ...]] = [(65, 0), (5, 13, 0), (2**40, 0, 3)]
+    for shape in refused:
+        with pytest.raises(ProtocolFailure):
+            ArrayData("int8", shape, b"").check()
+    allowed: list[tuple[int, ...]] = [(64, 0), (0, 2**40), (8, 8, 0, 5), (65, 1)]
+    for shape in allowed:
+        ArrayData("int8", shape, bytes(np.prod(shape))).check()
+
+
+def test_an_array_of_many_empty_parts_travels_as_lists() -> None:
+    assert decoded(np.zeros((65, 0), "int8")) == [[]] * 65
+    assert decoded(np.zeros((64, 0), "int8")) == ArrayData("int8", (64, 0), b"")
 
 
 @pytest.mark.parametrize(
@@ -103,3 +118,11 @@ def test_arrays_are_equal_by_what_they_hold() -> None:
     assert array != ArrayData("uint8", [2], b"\1\2")
     assert array != b"\1\2"
     assert "int8" in repr(array)
+
+
+def test_arrays_are_replaced_wherever_they_stand_in_a_copy() -> None:
+    array = ArrayData("int8", (2,), b"12")
+    value = {"a": [array, {"b": array}], "c": "text", 5: None}
+    replaced = arrays_replaced(value, lambda each: each.shape)
+    assert replaced == {"a": [(2,), {"b": (2,)}], "c": "text", 5: None}
+    assert value["a"][0] is array  # type: ignore[index]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
@@ -10,7 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openenv_gym_protocol.errors import ExecutionError, FrameTooLarge, InvalidAction, InvalidMessage, ProtocolFailure
+from openenv_gym_protocol.errors import (
+    ErrorCode,
+    ExecutionError,
+    FrameTooLarge,
+    InvalidAction,
+    InvalidMessage,
+    ProtocolFailure,
+)
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.codec import ArrayData
 
@@ -160,12 +168,33 @@ def test_hostile_nesting_ends_in_an_error(opener: bytes) -> None:
             codec.decode_request(head + opener * 100_000)
 
 
-def test_depth_counts_inside_keys_too() -> None:
-    key = b"\x91" * 65 + b"\x00"
+KEYS = [None, True, 1.5, math.nan, b"a", datetime(2026, 1, 2, tzinfo=UTC), (1, 2)]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+@pytest.mark.parametrize("place", range(len(carrying(0))))
+def test_keys_inside_values_are_text_or_integers(place: int, key: Any) -> None:
+    decode = codec.decode_request if isinstance(carrying(0)[place], frames.Request) else codec.decode_reply
+    decode(codec.encode(carrying([{"a": {1: 0}}])[place]))
+    with pytest.raises(ProtocolFailure, match="key"):
+        decode(codec.encode(carrying([{"a": {key: 0}}])[place]))
+    with pytest.raises(ExecutionError, match="key"):
+        codec.encode_value([{"a": {key: 0}}])
+
+
+def test_a_key_may_be_of_any_class_that_is_written_as_text_or_an_integer() -> None:
+    value = {np.int64(2): 1, ErrorCode.EXECUTION_ERROR: 2, np.str_("a"): 3}
+    written = codec.encode(frames.Values(id=1, lanes=[0], values=[codec.encode_value(value)]))
+    reply = codec.decode_reply(written)
+    assert isinstance(reply, frames.Values)
+    assert reply.values == [{2: 1, "EXECUTION_ERROR": 2, "a": 3}]
+
+
+def test_hostile_keys_end_in_an_error() -> None:
     frame = b"\x84\xa2op\xa4call\xa2id\x01\xa5lanes\x91\x00\xa4name\xa1f"
-    frame = b"\x85" + frame[1:] + b"\xa4args\x91\x81" + key + b"\x00"
-    with pytest.raises(ProtocolFailure):
-        codec.decode_request(frame)
+    for key in (b"\x91" * 65 + b"\x00", b"\x81\x01\x02", b"\x91\x81\x01\x02", b"\xc7\x03\xff\xff\xff\xff"):
+        with pytest.raises(ProtocolFailure):
+            codec.decode_request(b"\x85" + frame[1:] + b"\xa4args\x91\x81" + key + b"\x00")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from openenv_gym_protocol import errors
+from openenv_gym_protocol.codec import error_from_reply
 from openenv_gym_protocol.errors import OpenEnvGymError
+from openenv_gym_protocol.messages import ErrorData
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.failures import error_of, failure_of
 from openenv_gym_protocol.vector.frames import Failure
@@ -15,6 +17,10 @@ WITH_DATA: list[tuple[OpenEnvGymError, dict[str, Any]]] = [
     (errors.FactoryError("x", factory_name="Maze"), {"factory_name": "Maze"}),
     (errors.ConnectionLost("x", close_code=1011), {"close_code": 1011}),
     (errors.ServerStartError("x", logs="Traceback", exit_code=3), {"logs": "Traceback", "exit_code": 3}),
+    (
+        errors.ImageBuildError("x", step=2, command="RUN make", exit_code=1, logs="no rule"),
+        {"step": 2, "command": "RUN make", "exit_code": 1, "logs": "no rule"},
+    ),
     (errors.CapacityReached("x", active_sessions=8, max_sessions=8), {"active_sessions": 8, "max_sessions": 8}),
     (errors.InvalidMessage("x", errors=[{"loc": ["a"]}]), {"errors": [{"loc": ["a"]}]}),
 ]
@@ -105,3 +111,11 @@ def test_details_that_a_class_does_not_expect_are_left_out(
     error = error_of(Failure(failure="validation", kind=kind, message="what happened", details=details))
     assert type(error).__name__ == kind
     assert {name: getattr(error, name) for name in expected} == expected
+
+
+def test_what_was_wrong_with_a_message_is_told_as_on_the_standard_wire() -> None:
+    faults = [{"type": "bool_parsing", "loc": ["natural"], "msg": "Input should be a valid boolean", "input": 2}]
+    error = error_of(failure_of(errors.InvalidMessage("Invalid message", errors=faults)))
+    data = {"code": "VALIDATION_ERROR", "message": "Invalid message", "errors": faults}
+    standard = error_from_reply(ErrorData.model_validate(data))
+    assert error.message == standard.message == "Invalid message: natural: Input should be a valid boolean"

@@ -13,7 +13,7 @@ from openenv_gym_protocol.vector.frames import (
     TERMINATED,
     TRUNCATED,
 )
-from openenv_gym_protocol.vector.lane_rules import LaneRow, LaneRules, autoreset_mode
+from openenv_gym_protocol.vector.lane_rules import LaneRow, LaneRules, autoreset_mode, seed_bit
 
 
 def ended(mode: AutoresetMode) -> LaneRules:
@@ -47,6 +47,15 @@ def test_the_end_of_an_episode_stands_in_its_row(
     assert row == LaneRow(1.0, flags, reset_now=mode is AutoresetMode.SAME_STEP)
     assert isinstance(row.reward, float)
     assert rules.is_over
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_there_is_no_step_before_the_first_reset(mode: AutoresetMode) -> None:
+    rules = LaneRules(mode)
+    with pytest.raises(EpisodeOver, match="reset"):
+        rules.plan()
+    rules.reset()
+    assert rules.plan() is Move.STEP
 
 
 def test_a_missing_reward_is_flagged() -> None:
@@ -121,3 +130,7 @@ def test_the_modes_have_gymnasiums_names() -> None:
     assert autoreset_mode("NextStep") is AutoresetMode.NEXT_STEP
     with pytest.raises(InvalidMessage, match="NextStep"):
         autoreset_mode("next_step")
+
+
+def test_the_flag_of_a_seed_says_what_is_known_of_seeds() -> None:
+    assert (seed_bit(True), seed_bit(False), seed_bit(None)) == (SEED_APPLIED, 0, SEED_UNKNOWN)

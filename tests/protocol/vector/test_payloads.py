@@ -208,6 +208,50 @@ class Two(Action):
 DISCRETE = space_to_data(spaces.Discrete(2))
 
 
+def action_columns(space: Space[Any], model: type[BaseModel]) -> PayloadColumns:
+    found = payload_columns(space_to_data(space), model.model_json_schema(), ACTION_KEYS, of_action=True)
+    assert found is not None
+    return found
+
+
+class Thrust(Action):
+    thrust: list[float]
+
+
+def test_an_action_outside_its_bounds_is_refused_both_ways() -> None:
+    columns = action_columns(spaces.Box(0.3, 0.7, (2,), np.float32), Thrust)
+    packed = columns.pack({"thrust": [0.3, 0.7]})
+    (value,) = columns.layout.unpack(columns.layout.stack([packed]), 1)
+    assert columns.payload(value) == {"thrust": value}
+    for wrong in ([0.3, 0.8], [0.2, 0.5], [float("nan"), 0.5]):
+        with pytest.raises(InvalidAction, match="The action does not fit"):
+            columns.pack({"thrust": wrong})
+        with pytest.raises(InvalidAction, match="outside its space"):
+            columns.payload(wrong)
+
+
+class Switches(Action):
+    switches: list[int]
+
+
+@pytest.mark.parametrize(("space", "wrong"), [(spaces.MultiDiscrete([2, 3]), [0, 3]), (spaces.MultiBinary(2), [0, 2])])
+def test_the_integers_of_an_action_are_checked(space: Space[Any], wrong: list[int]) -> None:
+    columns = action_columns(space, Switches)
+    assert columns.payload([0, 1]) == {"switches": [0, 1]}
+    with pytest.raises(InvalidAction):
+        columns.payload(wrong)
+
+
+def test_pixels_may_be_an_array() -> None:
+    space, payload = spaces.Dict({"pixels": SPACE["pixels"]}), np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
+    columns = payload_columns(space_to_data(space), Everything.model_json_schema(), OBSERVATION_KEYS)
+    assert columns is not None
+    assert columns.pack({"pixels": payload}) == (bytes(range(6)),)
+    for wrong in (payload[0], payload.astype(np.int64)):
+        with pytest.raises(InvalidObservation):
+            columns.pack({"pixels": wrong})
+
+
 def test_a_space_that_is_no_dict_is_that_of_the_one_field() -> None:
     columns = payload_columns(DISCRETE, Move.model_json_schema(), ACTION_KEYS)
     assert columns is not None

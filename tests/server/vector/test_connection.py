@@ -1,15 +1,24 @@
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from openenv_gym_protocol.vector import codec, frames
-from openenv_gym_protocol.vector.frames import Batch, Done, Opened, Refused, Values
+from openenv_gym_protocol.vector.frames import Batch, Done, Refused, Values
+from openenv_gym_server import create_app
+from openenv_gym_server.vector.connection import VectorConnection
+from openenv_gym_server.vector.links import Links
+from openenv_gym_server.vector.offer import Offer
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from tests.support.apps.lanes import Answer, Command, LaneEnvironment
 from tests.support.servers import RunningServer, running_server
 from tests.support.sockets import frame_socket
 from tests.support.vector_client import SECONDS, VectorSocket, server_faults, vector_socket
@@ -111,6 +120,7 @@ def test_a_bad_frame_is_answered_and_the_connection_lives(socket: VectorSocket, 
 
 def test_an_id_under_way_may_not_be_used_again(socket: VectorSocket) -> None:
     lanes = socket.open(1)
+    socket.reset(lanes)
     request = frames.Step(id=500, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 0.3}]))
     socket.send_raw(codec.encode(request))
     socket.send_raw(codec.encode(request))
@@ -118,6 +128,44 @@ def test_an_id_under_way_may_not_be_used_again(socket: VectorSocket) -> None:
     assert isinstance(refused, Refused)
     assert refused.failure.failure == "protocol"
     assert socket.parts(500)[-1].lanes == lanes
+
+
+def test_the_id_of_a_cancel_under_way_may_not_be_used_again(socket: VectorSocket) -> None:
+    lanes = socket.open(1)
+    socket.reset(lanes)
+    socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 0.3}]))
+    closing = socket.send(frames.Close, lanes=lanes)
+    for _ in range(2):
+        # To give up a close is to wait for it.
+        socket.send_raw(codec.encode(frames.Cancel(id=500, request=closing)))
+    assert isinstance(socket.receive(frames.UNREADABLE), Refused)
+    assert isinstance(socket.receive(closing), Done)
+    assert isinstance(socket.receive(500), Done)
+    assert isinstance(socket.ask(frames.Cancel, request=closing), Done)
+
+
+def test_failures_are_no_larger_than_the_client_accepts(server: RunningServer) -> None:
+    with vector_socket(server.ws_url, greet=False) as socket:
+        socket.hello(4_000)
+        lanes = socket.open(8)
+        socket.reset(lanes)
+        echoed = Batch(values=[{"number": "x" * 9_000}] * 8)
+        asked = [
+            socket.send(frames.Step, lanes=lanes, actions=echoed),
+            socket.send(frames.Call, lanes=lanes, name="add", args=["x" * 9_000]),
+            socket.send(frames.Reset, lanes=lanes, options={"x" * 9_000: 1}),
+        ]
+        kinds: dict[int, list[str]] = {request: [] for request in asked}
+        while asked:
+            frame = socket.connection.recv(timeout=SECONDS)
+            assert isinstance(frame, bytes)
+            assert len(frame) <= 4_000
+            reply = codec.decode_reply(frame)
+            told = [reply.failure] if isinstance(reply, Refused) else reply.failures  # type: ignore[union-attr]
+            kinds[reply.id] += [failure.kind for failure in told]
+            if not getattr(reply, "more", False):
+                asked.remove(reply.id)
+        assert list(kinds.values()) == [["InvalidMessage"] * 8, ["ExecutionError"] * 8, ["UnknownOption"]]
 
 
 def test_lanes_that_were_never_opened_are_refused_as_a_whole(socket: VectorSocket) -> None:
@@ -180,13 +228,6 @@ def test_values_that_the_client_would_not_accept_fail(server: RunningServer) -> 
         assert [failure.kind for failure in reply.failures] == ["FrameTooLarge"]
 
 
-def test_each_lane_has_a_secret_of_its_own(socket: VectorSocket) -> None:
-    opened = socket.ask(frames.Open, lanes=3)
-    assert isinstance(opened, Opened)
-    assert len(set(opened.tokens)) == 3
-    assert all(len(token) >= 20 for token in opened.tokens)
-
-
 def test_cancelling_what_is_unknown_is_done(socket: VectorSocket) -> None:
     assert isinstance(socket.ask(frames.Cancel, request=12345), Done)
 
@@ -227,3 +268,119 @@ def test_a_client_that_sends_and_never_reads_does_not_stop_the_server(server: Ru
             greedy.send(frames.State, lanes=lanes)
         assert other.open(1) == [0]
         assert set(other.reset([0]).values) == {0}
+
+
+def test_a_full_connection_can_be_cancelled_and_its_end_is_noticed() -> None:
+    environ = {"OPENENV_GYM_MAX_LANES": "1", "MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_DISCONNECT_GRACE": "0.1"}
+    with running_server(LANES, env=environ) as server:
+        with vector_socket(server.ws_url) as socket:
+            lanes = socket.open(1)
+            socket.reset(lanes)
+            hung = socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "hang"}]))
+            asked = [socket.send(frames.State, lanes=lanes) for _ in range(70)]
+            assert isinstance(socket.ask(frames.Cancel, request=asked[0]), Done)
+            refused = socket.receive(asked[-1])
+            assert isinstance(refused, Refused)
+            assert refused.failure.kind == "CapacityReached"
+            assert isinstance(socket.ask(frames.Cancel, request=hung), Done)
+            assert socket.parts(hung)[-1].failures[0].failure == "timeout"
+            lanes = socket.open(1)
+            socket.reset(lanes)
+            socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "hang"}]))
+            for _ in range(70):
+                socket.send(frames.State, lanes=lanes)
+        wait_for_no_session(server)
+
+
+def wait_for_no_session(server: RunningServer) -> None:
+    end = time.monotonic() + SECONDS
+    while httpx.get(f"{server.base_url}/ready", trust_env=False, timeout=SECONDS).json()["active_sessions"]:
+        assert time.monotonic() < end, "the session was not given back"
+
+
+def test_requests_under_way_are_bounded_by_their_bytes_too(server: RunningServer) -> None:
+    with vector_socket(server.ws_url) as socket:
+        lanes = socket.open(1)
+        socket.reset(lanes)
+        hung = socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 1.0}]))
+        large = Batch(values=[{"do": "x" * (FRAME_LIMIT - 1000)}])
+        asked = [socket.send(frames.Step, lanes=lanes, actions=large) for _ in range(4)]
+        kinds = [type(socket.receive(request)) for request in (*asked[3:], *asked[:3], hung)]
+        assert kinds[0] is Refused
+        assert Refused not in kinds[1:3]
+        assert socket.step(lanes, [{}]).values[lanes[0]]["count"] >= 3
+
+
+class CountedEnvironment(LaneEnvironment):
+    steps_taken = 0
+
+    def step(self, action: Command, timeout_s: float | None = None) -> Any:
+        answer = super().step(action, timeout_s)
+        type(self).steps_taken += 1
+        return answer
+
+
+class Unread:
+    """The socket of a client that reads nothing but the first three answers until it is told to.
+
+    It sends each step when the one before was taken.
+    """
+
+    def __init__(self, requests: list[frames.Request]) -> None:
+        self.requests = requests
+        self.taken = 0
+        self.is_awaited = True
+        """The server waits for the next request."""
+        self.may_read = asyncio.Event()
+        self._read: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def receive(self) -> dict[str, Any]:
+        self.is_awaited = True
+        if 0 < self.taken <= 3:
+            await self._read.get()
+        while CountedEnvironment.steps_taken < self.taken - 3:
+            await asyncio.sleep(0.001)
+        if self.taken == len(self.requests):
+            await self.may_read.wait()
+            for _ in self.requests[3:]:
+                await self._read.get()
+            return {"type": "websocket.disconnect"}
+        self.taken += 1
+        self.is_awaited = False
+        return {"type": "websocket.receive", "bytes": codec.encode(self.requests[self.taken - 1])}
+
+    async def send(self, message: Any) -> None:
+        if codec.decode_reply(message["bytes"]).id > 2:
+            await self.may_read.wait()
+        self._read.put_nowait(message)
+
+    async def is_read_no_further(self) -> None:
+        while self.taken < len(self.requests) and (self.is_awaited or self.taken <= 3):
+            await asyncio.sleep(0.001)
+
+
+def test_answers_that_are_not_read_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENENV_GYM_MAX_FRAME_BYTES", str(FRAME_LIMIT))
+    monkeypatch.setattr(CountedEnvironment, "steps_taken", 0)
+    service = create_app(CountedEnvironment, Command, Answer).state.openenv_gym
+    big = Batch(values=[{"do": "big", "number": FRAME_LIMIT // 2}])
+    requests: list[frames.Request] = [
+        frames.Hello(id=0, client="tests", max_frame_bytes=FRAME_LIMIT),
+        frames.Open(id=1, lanes=1),
+        frames.Reset(id=2, lanes=[0]),
+        *[frames.Step(id=number, lanes=[0], actions=big) for number in range(3, 33)],
+    ]
+
+    async def play() -> None:
+        socket = Unread(requests)
+        connection = VectorConnection(service, Offer(service), Links(), socket.receive, socket.send)
+        async with asyncio.timeout(SECONDS):
+            serving = asyncio.create_task(connection.run())
+            await socket.is_read_no_further()
+            assert socket.taken < 15
+            socket.may_read.set()
+            await serving
+            assert socket.taken == len(requests)
+        await service.sessions.shutdown(SECONDS)
+
+    asyncio.run(play())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,11 @@ import httpx
 import pytest
 from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.frames import Batch, Done, Opened, Refused
+from openenv_gym_server import create_app
+from openenv_gym_server.vector.fleet import Fleet
+from openenv_gym_server.vector.offer import Offer
 
+from tests.support.apps.pushes import ApartPushes, Place, Push
 from tests.support.servers import RunningServer, running_server
 from tests.support.vector_client import Table, VectorSocket, server_faults, vector_socket
 
@@ -324,3 +329,22 @@ def test_many_connections_at_once_keep_their_lanes_apart(server: RunningServer) 
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(play, range(8))) == [{float(number)} for number in range(8)]
+
+
+def test_a_session_is_closed_where_its_lanes_cannot_be_driven(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = create_app(ApartPushes, Push, Place).state.openenv_gym
+    offer = Offer(service)
+    # Its data describes no bounds.
+    assert ApartPushes.spaces is not None
+    monkeypatch.delitem(ApartPushes.spaces["action"], "n")
+
+    async def play() -> None:
+        fleet = Fleet(service, offer, lambda _: None, lambda _: None)
+        with pytest.raises(KeyError):
+            await fleet.open(frames.Open(id=1, lanes=2))
+        async with asyncio.timeout(20.0):
+            while service.sessions.capacity.taken:
+                await asyncio.sleep(0.001)
+        await service.sessions.shutdown(20.0)
+
+    asyncio.run(play())

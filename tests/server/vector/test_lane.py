@@ -22,7 +22,9 @@ from openenv_gym_protocol.vector.frames import (
     Values,
 )
 
+from tests.support.apps.lanes import ODD_VALUES
 from tests.support.servers import RunningServer, running_server
+from tests.support.sockets import frame_socket
 from tests.support.vector_client import Table, VectorSocket, server_faults, vector_socket
 from tests.support.walks import SPACES, GymnasiumWalk
 
@@ -168,6 +170,17 @@ def test_a_disabled_lane_that_is_over_refuses_to_step_and_the_others_go_on(socke
     assert not socket.step(lanes, [{}, {}]).failures
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_a_step_before_the_first_reset_is_refused(socket: VectorSocket, mode: str) -> None:
+    lanes = socket.open(2, autoreset=mode)
+    socket.reset(lanes[:1])
+    table = socket.step(lanes, [{}, {}])
+    assert table.values[lanes[0]]["count"] == 1
+    assert (table.failures[lanes[1]].kind, table.failures[lanes[1]].lost) == ("EpisodeOver", False)
+    socket.reset(lanes[1:])
+    assert socket.step(lanes, [{}, {}]).values[lanes[1]]["count"] == 1
+
+
 def test_next_seeds_seed_the_resets_that_a_lane_makes_by_itself(socket: VectorSocket) -> None:
     one, two = socket.open(1), socket.open(1, autoreset="SameStep")
     socket.reset([*one, *two], seeds=[1, 2])
@@ -268,6 +281,29 @@ def test_rewards_infos_and_odd_values_travel(socket: VectorSocket, lanes: list[i
     assert "metadata" not in table.values[1]
 
 
+@pytest.mark.parametrize("number", range(len(ODD_VALUES)))
+def test_a_value_is_the_same_on_both_wires(server: RunningServer, socket: VectorSocket, number: int) -> None:
+    lanes = socket.open(1)
+    socket.reset(lanes)
+    table = socket.step(lanes, [{"do": "odd", "number": number}])
+    assert not table.failures
+    with frame_socket(server.ws_url) as standard:
+        standard.reset()
+        told = standard.step(do="odd", number=number)
+    assert table.values[lanes[0]] == {key: item for key, item in told["observation"].items() if key != "metadata"}
+    assert table.infos[lanes[0]] == told["metadata"]
+
+
+def test_a_reward_that_no_float_holds_is_logged_and_its_step_counts(socket: VectorSocket) -> None:
+    lanes = socket.open(1, max_episode_steps=2)
+    socket.reset(lanes)
+    assert "[error " in socket.step(lanes, [{"do": "huge reward"}]).failures[lanes[0]].message
+    assert socket.step(lanes, [{}]).flags[lanes[0]] & TRUNCATED
+    assert socket.step(lanes, [{}]).flags[lanes[0]] & RESET_ROW
+    assert socket.step(lanes, [{"do": "huge done"}]).failures[lanes[0]].kind == "ExecutionError"
+    assert socket.step(lanes, [{}]).flags[lanes[0]] & RESET_ROW
+
+
 def test_an_observation_with_a_lone_surrogate_fails_its_lane_rather_than_arrive_changed(
     socket: VectorSocket, lanes: list[int]
 ) -> None:
@@ -336,6 +372,13 @@ def test_a_name_that_is_not_allowed_is_refused(socket: VectorSocket, lanes: list
     assert socket.refusal(frames.Get, lanes=lanes, name=name).kind == "UnknownOption"
     assert socket.refusal(frames.Call, lanes=lanes, name=name).kind == "UnknownOption"
     assert socket.refusal(frames.Set, lanes=lanes, name=name, values=[1, 2, 3]).kind == "UnknownOption"
+
+
+def test_a_name_that_can_only_be_read_is_not_set(socket: VectorSocket, lanes: list[int]) -> None:
+    failure = socket.refusal(frames.Set, lanes=lanes, name="hanging", values=[1, 2, 3])
+    assert failure.kind == "UnknownOption"
+    assert "label" in failure.message
+    assert socket.ask(frames.Get, lanes=lanes, name="hanging").values == [0, 0, 0]
 
 
 def test_what_open_cannot_give_is_refused_and_what_there_is_is_named(socket: VectorSocket) -> None:

@@ -8,15 +8,42 @@ import httpx
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from openenv_gym_protocol.vector import frames
+from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.columns import Layout, layout_of
-from openenv_gym_protocol.vector.frames import RESET_ROW, SEED_UNKNOWN, TERMINATED, TRUNCATED, Batch, Done, Opened, Rows
+from openenv_gym_protocol.vector.frames import (
+    RESET_ROW,
+    SEED_APPLIED,
+    TERMINATED,
+    TRUNCATED,
+    Batch,
+    Done,
+    Opened,
+    Rows,
+)
 
+from tests.support.apps.pushes import (
+    BEFORE,
+    BEHIND,
+    END,
+    NO_REWARD,
+    NO_ROW,
+    NUMBER_KEY,
+    REWARD,
+    RUNNING,
+    SHORT,
+    SILENT,
+    STEP,
+    TWICE,
+    UNSEEDED,
+    ApartPushes,
+)
 from tests.support.servers import RunningServer, running_server
 from tests.support.sockets import frame_socket
 from tests.support.vector_client import Table, VectorSocket, vector_socket
 from tests.support.walks import SPACES, GymnasiumWalk
 
+assert ApartPushes.spaces is not None
+PUSHES = ApartPushes.spaces
 SEEDS: list[int | None] = [3, 1, 4, 1]
 
 
@@ -175,8 +202,15 @@ def test_infos_and_what_is_known_of_seeds_come_with_each_row(socket: VectorSocke
     lanes = socket.open(2)
     table = Table(reset(socket, lanes, seeds=[1, None]))
     assert table.infos == {lane: {"steps": 0} for lane in lanes}
-    assert table.flags[lanes[0]] & ~SEED_UNKNOWN != table.flags[lanes[1]]
-    assert Table(step(socket, lanes, [0, 0])).infos == {lane: {"steps": 1} for lane in lanes}
+    assert table.flags == {lanes[0]: SEED_APPLIED, lanes[1]: 0}
+    stepped = Table(step(socket, lanes, [0, 0]))
+    assert stepped.infos == {lane: {"steps": 1} for lane in lanes}
+    assert stepped.flags == {lanes[0]: SEED_APPLIED, lanes[1]: 0}
+    while not all(flags & RESET_ROW for flags in stepped.flags.values()):
+        stepped = Table(step(socket, lanes, [1, -1]))
+        assert not stepped.failures
+    # The walks go on in the random stream of the seeded reset.
+    assert stepped.flags == {lanes[0]: SEED_APPLIED | RESET_ROW, lanes[1]: RESET_ROW}
 
 
 def test_a_reward_that_is_no_number_fails_its_lane_only(socket: VectorSocket) -> None:
@@ -208,6 +242,192 @@ def test_an_exception_fails_the_lanes_of_that_environment_only(socket: VectorSoc
     assert set(table.failures) == set(one)
     assert set(table.flags) == set(two)
     assert not Table(step(socket, [*one, *two], [0, 0, 0, 0])).failures
+
+
+@pytest.fixture(scope="module")
+def pushes() -> Iterator[RunningServer]:
+    with running_server("tests.support.apps.pushes:pushes") as server:
+        yield server
+
+
+def places(parts: Sequence[Rows], *, final: bool = False) -> list[float]:
+    space = PUSHES["observation"]
+    return [float(place) for place in leaves(parts, space, final=final)[0]]
+
+
+def test_episodes_that_lanes_begin_by_themselves_depend_on_no_seed_where_none_is_taken(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(2)
+        assert Table(reset(socket, lanes, seeds=[3, 4])).flags == {0: SEED_APPLIED, 1: SEED_APPLIED}
+        ended = Table(step(socket, lanes, [END, STEP], next_seeds=[5, 6]))
+        assert ended.flags == {0: TERMINATED | SEED_APPLIED, 1: SEED_APPLIED}
+        begun = step(socket, lanes, [STEP, STEP], next_seeds=[7, 8])
+        assert places(begun) == [UNSEEDED, 4.0]
+        assert Table(begun).flags == {0: RESET_ROW, 1: SEED_APPLIED}
+        lanes = socket.open(2, autoreset="SameStep")
+        reset(socket, lanes, seeds=[3, 4])
+        begun = step(socket, lanes, [STEP, END], next_seeds=[7, 8])
+        assert (places(begun), places(begun, final=True)) == ([3.0, UNSEEDED], [4.0])
+        assert Table(begun).flags == {lanes[0]: SEED_APPLIED, lanes[1]: TERMINATED}
+
+
+def test_next_seeds_reach_an_environment_that_takes_them() -> None:
+    with running_server("tests.support.apps.pushes:seeded") as server, vector_socket(server.ws_url) as socket:
+        lanes = socket.open(3)
+        reset(socket, lanes, seeds=[3, 4, 5])
+        step(socket, lanes, [END, END, STEP])
+        begun = step(socket, lanes, [STEP] * 3, next_seeds=[7, None, 9])
+        assert places(begun) == [7.0, UNSEEDED, 5.0]
+        assert Table(begun).flags == {0: RESET_ROW | SEED_APPLIED, 1: RESET_ROW, 2: SEED_APPLIED}
+        assert places(step(socket, lanes[::-1], [STEP] * 3, next_seeds=[1, 2, 3])) == [7.0, UNSEEDED, 5.0]
+
+
+@pytest.mark.parametrize("wrong", [TWICE, BEFORE, BEHIND, NO_ROW, NO_REWARD, RUNNING, SHORT])
+def test_arrays_that_are_wrong_fail_the_lanes_of_that_environment_only(pushes: RunningServer, wrong: int) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        one, two = socket.open(2, autoreset="SameStep"), socket.open(2, autoreset="SameStep")
+        reset(socket, [*one, *two], seeds=SEEDS)
+        table = Table(step(socket, [*one, *two], [wrong, STEP, STEP, STEP]))
+        assert {lane: told.kind for lane, told in table.failures.items()} == dict.fromkeys(one, "ExecutionError")
+        assert all("[error " in told.message and not told.lost for told in table.failures.values())
+        assert set(table.flags) == set(two)
+        assert not Table(step(socket, [*one, *two], [STEP] * 4)).failures
+
+
+def test_a_reward_of_a_reset_fails_its_lanes(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(2)
+        reset(socket, lanes, seeds=[1, 2])
+        step(socket, lanes, [STEP, END])
+        failures = Table(step(socket, lanes, [REWARD, STEP])).failures
+        assert {told.kind for told in failures.values()} == {"ExecutionError"}
+        assert "0.0" in failures[lanes[1]].message
+        assert not Table(step(socket, lanes, [STEP, STEP])).failures
+
+
+def test_an_array_of_another_length_is_named(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(2)
+        reset(socket, lanes, seeds=[1, 2])
+        for wrong, name in ((SHORT, "truncated of shape (1,) where (2,)"), (NO_REWARD, "rewards")):
+            told = Table(step(socket, lanes, [wrong, STEP])).failures[lanes[0]]
+            assert (told.kind, name in told.message) == ("ExecutionError", True), told.message
+
+
+def test_resets_that_are_not_told_are_noticed(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(2)
+        reset(socket, lanes, seeds=[1, 2])
+        step(socket, lanes, [STEP, END])
+        failures = Table(step(socket, lanes, [SILENT, STEP])).failures
+        assert {told.kind for told in failures.values()} == {"ExecutionError"}
+        assert "reset_rows" in failures[lanes[0]].message
+        assert not Table(step(socket, lanes, [SILENT, STEP])).failures
+
+
+def test_a_step_before_the_first_reset_reaches_no_environment(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(2)
+        failures = Table(step(socket, lanes, [STEP, 99])).failures
+        assert {lane: told.kind for lane, told in failures.items()} == dict.fromkeys(lanes, "EpisodeOver")
+        assert socket.ask(frames.Get, lanes=lanes, name="steps").values == [0, 0]
+    with running_server("tests.support.apps.pushes:apart") as server, vector_socket(server.ws_url) as socket:
+        lanes = socket.open(2)
+        reset(socket, lanes[:1])
+        table = Table(step(socket, lanes, [STEP, STEP]))
+        assert ([*table.flags], [*table.failures]) == ([lanes[0]], [lanes[1]])
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_the_state_of_each_lane_has_its_own_steps(pushes: RunningServer, mode: str) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+
+        def counts() -> list[int]:
+            states = socket.ask(frames.State, lanes=lanes[::-1])
+            assert states.lanes == lanes
+            return [state["step_count"] for state in states.values]
+
+        lanes = socket.open(2, autoreset=mode)
+        reset(socket, lanes)
+        assert counts() == [0, 0]
+        step(socket, lanes, [STEP, STEP])
+        step(socket, lanes, [STEP, END])
+        assert counts() == ([2, 2] if mode == "NextStep" else [2, 0])
+        step(socket, lanes, [STEP, STEP])
+        assert counts() == ([3, 0] if mode == "NextStep" else [3, 1])
+        reset(socket, lanes)
+        assert counts() == [0, 0]
+
+
+def test_keys_of_infos_that_are_no_text_become_text(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(2)
+        reset(socket, lanes, seeds=[1, 2])
+        assert Table(step(socket, lanes, [NUMBER_KEY, STEP])).infos == {0: {"5": "five"}, 1: {}}
+
+
+def test_an_action_outside_its_space_reaches_no_environment(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(3)
+        reset(socket, lanes, seeds=[1, 2, 3])
+        table = Table(step(socket, lanes, [STEP, 99, -1]))
+        assert {lane: told.kind for lane, told in table.failures.items()} == dict.fromkeys(lanes, "InvalidAction")
+        assert "no step was taken" in table.failures[0].message
+        assert "outside its space." in table.failures[1].message
+        assert socket.ask(frames.Get, lanes=lanes, name="steps").values == [0, 0, 0]
+        step(socket, lanes, [END, STEP, STEP])
+        # The first lane resets, and its action is not heeded.
+        assert Table(step(socket, lanes, [99, STEP, STEP])).flags[0] & RESET_ROW
+
+
+def test_an_action_outside_its_space_fails_its_lane_only_where_lanes_are_stepped_apart() -> None:
+    with running_server("tests.support.apps.pushes:apart") as server, vector_socket(server.ws_url) as socket:
+        opened = socket.ask(frames.Open, lanes=3)
+        assert (opened.partial_steps, opened.partial_resets) == (True, True)
+        reset(socket, opened.lanes, seeds=[1, 2, 3])
+        parts = step(socket, opened.lanes, [STEP, 99, END])
+        table = Table(parts)
+        assert {lane: told.kind for lane, told in table.failures.items()} == {1: "InvalidAction"}
+        assert table.flags == {0: SEED_APPLIED, 2: TERMINATED | SEED_APPLIED}
+        assert places(parts) == [1.0, 3.0]
+
+
+def test_an_action_outside_its_space_is_a_validation_error_on_the_standard_wire(pushes: RunningServer) -> None:
+    with frame_socket(pushes.ws_url) as socket:
+        socket.reset(seed=4)
+        told = socket.ask({"type": "step", "data": {"push": 99}})
+        assert (told["type"], told["data"]["code"]) == ("error", "VALIDATION_ERROR")
+        assert "The action does not fit" in told["data"]["message"]
+        assert socket.step(push=STEP)["reward"] == 1.0
+
+
+def test_attributes_are_never_divided_among_lanes_and_what_calls_return_is(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url) as socket:
+        lanes = socket.open(3)
+        assert socket.ask(frames.Get, lanes=lanes, name="goal").values == [[0, 1, 2]] * 3
+        assert socket.ask(frames.Call, lanes=lanes, name="goal").values == [[0, 1, 2]] * 3
+        assert socket.ask(frames.Call, lanes=lanes, name="goal_of_all").values == [0, 10, 20]
+
+
+def test_rows_of_many_lanes_beyond_the_client_limit_come_in_several_frames(pushes: RunningServer) -> None:
+    with vector_socket(pushes.ws_url, greet=False) as socket:
+        socket.hello(max_frame_bytes=11_000)
+        lanes = socket.open(400, autoreset="SameStep")
+        reset(socket, lanes, seeds=lanes)
+        parts = step(socket, lanes, [END, NUMBER_KEY] * 200)
+        assert len(parts) > 1
+        assert all(len(codec.encode(part)) <= 11_000 for part in parts)
+        table = Table(parts)
+        assert not table.failures
+        assert table.infos == {lane: {"5": "five"} if lane % 2 else {} for lane in lanes}
+        begun = [place for part in parts for place in places([part])]
+        assert begun == [lane if lane % 2 else UNSEEDED for lane in lanes]
+        finals: dict[int, float] = {}
+        for part in parts:
+            assert part.final is not None
+            ended = [part.lanes[row] for row in part.final.rows]
+            finals |= dict(zip(ended, places([part], final=True), strict=True))
+        assert finals == {lane: lane for lane in lanes[::2]}
 
 
 def test_pictures_and_attributes_of_many_lanes(socket: VectorSocket) -> None:

@@ -1,14 +1,21 @@
-"""Faults on command for the bridge's tests."""
+"""Faults on command for the bridge's tests, in the execution that TEST_EXECUTION names."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 from openenv_gym_server import Action, Environment, Observation, State, create_app
+from openenv_gym_server.environment import Execution
 
-COMMANDS = ["fine", "hang", "raise", "exit", "outside", "no reward", "mixed", "reserved", "done"]
+EXECUTION = os.environ.get("TEST_EXECUTION", "thread")
+
+COMMANDS = ["fine", "hang", "raise", "exit", "outside", "no reward", "mixed", "reserved", "done", "keys"]
+
+
+RESERVED = {"episode": 1, "_hidden": 2, "seed_applied": 5, "failure": "mine", "failure_message": "none"}
 
 
 class Order(Action):
@@ -22,6 +29,7 @@ class Report(Observation):
 
 class Faulty(Environment[Order, Report, State]):
     SUPPORTS_CONCURRENT_SESSIONS = True
+    execution: ClassVar[Execution | None] = "inline" if EXECUTION == "inline" else None
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +59,11 @@ class Faulty(Environment[Order, Report, State]):
                 kinds: list[Any] = [1, 2.5, True, "text", None, [1, 2], [1, 2, 3], {"a": 1}, 2**70]
                 return Report(level=level, reward=0.0, metadata={"mixed": kinds[action.value]})
             case "reserved":
-                return Report(level=level, reward=0.0, metadata={"episode": 1, "_hidden": 2, "seed_applied": 5})
+                return Report(level=level, reward=0.0, metadata=RESERVED)
+            case "keys":
+                report = Report(level=level, reward=0.0)
+                report.metadata.update({5: "five", True: "yes"})  # type: ignore[dict-item]  # nobody checks these
+                return report
             case "done":
                 return Report(level=level, reward=1.0, done=True)
         return Report(level=level, reward=1.0, metadata={"mixed": 1})
@@ -61,4 +73,11 @@ class Faulty(Environment[Order, Report, State]):
         return self._state
 
 
-app = create_app(Faulty, Order, Report, env_name="faulty")
+class AwaitingFaulty(Faulty):
+    async def step_async(self, action: Order) -> Report:
+        if COMMANDS[action.command] == "hang":
+            await asyncio.Event().wait()
+        return self.step(action)
+
+
+app = create_app(AwaitingFaulty if EXECUTION == "async" else Faulty, Order, Report, env_name="faulty")

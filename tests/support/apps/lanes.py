@@ -8,7 +8,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar
+from uuid import UUID
 
 import numpy as np
 from openenv_gym_server import Action, Environment, Observation, State, create_app, truncated
@@ -60,6 +64,7 @@ class LaneEnvironment(Environment[Command, Answer, State]):
     execution: ClassVar[Execution | None] = "inline" if EXECUTION == "inline" else None
     seed_supported = True
     remote_names = ("label", "add", "_state", "fail", "hanging")
+    settable_names = ("label",)
     render_modes = ("rgb_array", "ansi")
 
     def __init__(self) -> None:
@@ -132,6 +137,29 @@ def _deep(answer: Answer, number: int) -> Answer:
     return answer
 
 
+ODD_VALUES: list[Any] = [
+    datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+    datetime(2026, 1, 2),
+    date(2026, 1, 2),
+    timedelta(seconds=90),
+    "é".encode(),
+    Path("/x"),
+    UUID(int=7),
+    Decimal("1.5"),
+    {3},
+    (1, (2, "a")),
+    {5: "a", None: "b", 1.5: "c", True: "d", (1, 2): "e"},
+    State(step_count=4),
+    np.float32(0.5),
+]
+"""What pydantic has a form for in JSON."""
+
+
+def _odd(answer: Answer, number: int) -> Answer:
+    odd = ODD_VALUES[number]
+    return answer.model_copy(update={"value": odd, "metadata": {"odd": odd, number: "number"}})
+
+
 _COMMANDS: dict[str, Callable[[Answer, int], Any]] = {
     "done": _with(done=True),
     "truncate": lambda answer, _: truncated(answer),
@@ -141,6 +169,8 @@ _COMMANDS: dict[str, Callable[[Answer, int], Any]] = {
     "array": _with(value=np.arange(6, dtype=np.float32).reshape(2, 3)),
     "surrogate": _with(text="a\ud800b"),
     "pid": lambda answer, _: _with(value=[os.getpid(), threading.get_ident()])(answer, 0),
+    "odd": _odd,
+    "huge done": _with(reward=10**400, done=True),
     "release": _release,
     "raise": _raise,
     "exit": lambda *_: sys.exit(3),

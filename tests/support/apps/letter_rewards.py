@@ -35,4 +35,11 @@ class Rewards(Environment[Choice, Count, State]):
         return self._state
 
 
+class AnyRewards(Rewards):
+    """Declares that they are none."""
+
+    allow_nonfinite_reward = True
+
+
 app = create_app(Rewards, Choice, Count, env_name="rewards")
+lenient = create_app(AnyRewards, Choice, Count, env_name="any rewards")

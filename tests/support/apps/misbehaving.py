@@ -1,20 +1,28 @@
-"""Does on command whatever an environment should not do: ``{"do": "raise"}`` and so on."""
+"""Does on command whatever an environment should not do: ``{"do": "raise"}`` and so on.
+
+TEST_EXECUTION names the execution. What awaits in the async one, ``hang`` and ``sleep``, blocks in the others;
+``block`` blocks in each.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from openenv_gym_server import Action, Environment, Observation, State, create_app, truncated
+from openenv_gym_server.environment import Execution
 from pydantic import field_validator
 
 RELEASE = threading.Event()
 """Set by the ``release`` command: ends what hangs."""
+
+EXECUTION = os.environ.get("TEST_EXECUTION", "thread")
 
 
 class Command(Action):
@@ -40,6 +48,7 @@ class Answer(Observation):
 
 class MisbehavingEnvironment(Environment[Command, Answer, State]):
     SUPPORTS_CONCURRENT_SESSIONS = True
+    execution: ClassVar[Execution | None] = "inline" if EXECUTION == "inline" else None
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,8 +61,12 @@ class MisbehavingEnvironment(Environment[Command, Answer, State]):
         if os.environ.get("TEST_CONSTRUCTOR") == "hang":
             RELEASE.wait()
 
-    def reset(self, seed: int | None = None, episode_id: str | None = None, fail: bool = False) -> Answer:
+    def reset(
+        self, seed: int | None = None, episode_id: str | None = None, fail: bool = False, hang: bool = False
+    ) -> Answer:
         self._threads.add(threading.get_ident())
+        if hang:
+            RELEASE.wait()
         if fail:
             raise RuntimeError("reset failed")
         self._state = State(episode_id=episode_id or "unnamed")
@@ -81,6 +94,28 @@ class MisbehavingEnvironment(Environment[Command, Answer, State]):
     def close(self) -> None:
         self._threads.add(threading.get_ident())
         print(f"closed in {len(self._threads)} thread(s)", flush=True)
+
+
+class AwaitingEnvironment(MisbehavingEnvironment):
+    async def reset_async(
+        self, seed: int | None = None, episode_id: str | None = None, fail: bool = False, hang: bool = False
+    ) -> Answer:
+        if hang:
+            await _released()
+        return self.reset(seed, episode_id, fail)
+
+    async def step_async(self, action: Command, timeout_s: float | None = None) -> Answer:
+        if action.do == "hang":
+            await _released()
+        elif action.do == "sleep":
+            await asyncio.sleep(action.seconds)
+            action = action.model_copy(update={"seconds": 0.0})
+        return self.step(action, timeout_s)
+
+
+async def _released() -> None:
+    while not RELEASE.is_set():
+        await asyncio.sleep(0.01)
 
 
 def _raise(action: Command) -> Answer:
@@ -123,6 +158,7 @@ _COMMANDS: dict[str, Callable[[Command], Any]] = {
     "exit": lambda _: sys.exit(3),
     "die": lambda _: os._exit(9),
     "hang": _hang,
+    "block": _hang,
     "release": _release,
     "sleep": _sleep,
     "threads": lambda _: Answer(),
@@ -142,4 +178,6 @@ _COMMANDS: dict[str, Callable[[Command], Any]] = {
     "nest": _nest,
 }
 
-app = create_app(MisbehavingEnvironment, Command, Answer, env_name="misbehaving")
+served = AwaitingEnvironment if EXECUTION == "async" else MisbehavingEnvironment
+
+app = create_app(served, Command, Answer, env_name="misbehaving")

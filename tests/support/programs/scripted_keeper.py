@@ -17,10 +17,16 @@ ANSWERS: dict[str, dict[str, object]] = {
     "kill": {"event": "exited", "exit_code": 137},
 }
 
+LEAVING: dict[str, dict[str, object]] = {
+    "keep": {"event": "kept", "found_by": "look for it"},
+    "stop": {"event": "exited", "exit_code": 137, "is_left": True},
+}
+
 
 def main() -> None:
     """Answers until the watchdog's end."""
     watchdog, notes, manner = socket.socket(fileno=0), Path(sys.argv[1]), os.environ.get("KEEPER", "")
+    is_deaf = manner == "is deaf" and not notes.exists()
     if manner == "dies" or (manner == "dies again" and notes.exists()):
         raise SystemExit("no engine anywhere")
     with notes.open("a", encoding="utf-8") as out, watchdog.makefile("rb") as lines:
@@ -33,6 +39,10 @@ def main() -> None:
             if manner == "babbles" and message["event"] == "follow":
                 watchdog.sendall(b"[]\n")
             answer = ANSWERS.get(message["event"])
+            if manner == "leaves":
+                answer = LEAVING.get(message["event"])
+            if is_deaf and message["event"] != "keep":
+                continue
             if answer is not None:
                 watchdog.sendall(json.dumps({**answer, "server_id": message["server_id"]}).encode() + b"\n")
         out.write(json.dumps([os.getpid(), {"event": "the end"}]) + "\n")

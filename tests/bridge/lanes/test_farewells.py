@@ -1,0 +1,39 @@
+"""A trainer that ends says goodbye, though it closed nothing: no lanes linger."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.servers import running_server
+
+TRAINER = """
+import sys
+from openenv_gym.bridge.vector import RemoteVectorEnv
+env = RemoteVectorEnv(sys.argv[1], num_envs=2)
+env.reset()
+"""
+
+
+@pytest.mark.parametrize(
+    "end", ["", "raise SystemExit(3)", "1 / 0", "del env", "import weakref; weakref.finalize(env, print)"]
+)
+def test_a_trainer_that_ends_without_closing_leaves_no_lanes_behind(end: str) -> None:
+    with running_server("tests.support.apps.recorded:app", env={"MAX_CONCURRENT_ENVS": "2"}) as server:
+        for _ in range(2):
+            command = [sys.executable, "-c", TRAINER + end, server.base_url]
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            assert "CapacityReached" not in ended.stderr, ended.stderr
+        assert "linger" not in server.log()
+
+
+def test_a_server_that_does_not_answer_holds_up_the_end_for_a_moment_only() -> None:
+    stopping = "import os, signal; os.kill(int(sys.argv[2]), signal.SIGSTOP)"
+    with running_server("tests.support.apps.recorded:app") as server:
+        command = [sys.executable, "-c", TRAINER + stopping, server.base_url, str(server.pid)]
+        try:
+            subprocess.run(command, timeout=30, check=True)
+        finally:
+            subprocess.run(["kill", "-CONT", str(server.pid)], check=True)

@@ -1,0 +1,34 @@
+"""The official MCP SDK's client of the first generation counts in an environment.
+
+Usage: python mcp_sdk_one.py URL BY..., and each BY is a call of the tool ``count``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+from mcp import ClientSession
+from mcp.client.streamable_http import streamablehttp_client
+
+
+async def play(url: str, steps: list[int]) -> None:
+    """Lists the tools, calls one that fails, and counts."""
+    async with (
+        streamablehttp_client(url) as (reading, writing, _),
+        ClientSession(reading, writing) as client,
+    ):
+        await client.initialize()
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        failed = await client.call_tool("fail", {})
+        values = []
+        for by in steps:
+            values.append((await client.call_tool("count", {"by": by})).structuredContent["result"])
+        picture = await client.call_tool("picture", {})
+    kinds = [block.type for block in picture.content]
+    told = {"tools": tools, "failed": failed.isError, "why": failed.content[0].text, "values": values, "kinds": kinds}
+    print(json.dumps(told))
+
+
+asyncio.run(play(sys.argv[1], [int(by) for by in sys.argv[2:]]))

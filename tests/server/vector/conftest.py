@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.support import vector_client
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs every test of a connection over both ways to its socket."""
+    if metafunc.module.__name__.endswith("test_connection"):
+        metafunc.fixturenames.append("way")
+        metafunc.parametrize("way", ["asgi", "direct"], indirect=True)
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compressed connection stays with ASGI, any other is taken over from uvicorn."""
+    compression = "deflate" if request.param == "asgi" else None
+    connect = partial(getattr(vector_client, "connect"), compression=compression)  # noqa: B009 (it is not the module's own)
+    monkeypatch.setattr(vector_client, "connect", connect)
