@@ -105,7 +105,10 @@ def program_and_output(page: str) -> tuple[str, str]:
     return told["python"], told["text"]
 
 
-@pytest.mark.parametrize("page", ["keywords.md", "rewards.md", "vector-environments.md", "writing-environments.md"])
+PAGES_WITH_PROGRAMS = ["keywords.md", "mcp.md", "rewards.md", "vector-environments.md", "writing-environments.md"]
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_PROGRAMS)
 def test_the_programs_of_a_page_print_what_stands_below_them(page: str) -> None:
     program, output = program_and_output(page)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)

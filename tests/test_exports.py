@@ -12,6 +12,7 @@ FRONT_DOORS = [
     "openenv_gym",
     "openenv_gym.client",
     "openenv_gym_server",
+    "openenv_gym_server.rewards",
     "echo_env",
     "blackjack_env",
     "grid_world_env",
