@@ -89,8 +89,8 @@ def test_nothing_gets_out(client: docker.DockerClient, outside: str) -> None:
     assert eventually(lambda: inside(free, reach) == "connected")
     cut_off = started(obedient(options=CUT_OFF))
     assert inside(cut_off, reach) != "connected"
-    # Nor to an address beyond this machine, where there is not even a route.
-    assert inside(cut_off, CONNECT.format(host="192.0.2.10", port=80)) == "OSError"
+    # Nor to an address beyond this machine: without a route, or dropped where the machine has one.
+    assert inside(cut_off, CONNECT.format(host="192.0.2.10", port=80)) in ("OSError", "TimeoutError")
     assert inside(cut_off, RESOLVE).startswith("gaierror")
 
 
