@@ -265,7 +265,8 @@ def test_a_body_that_is_too_large_is_refused() -> None:
 
 
 def test_a_full_server_says_how_full_it_is() -> None:
-    environ = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_CAPACITY_WAIT": "0"}
+    # Not 0: a session's slot is free when its environment has been closed, a moment after the answer.
+    environ = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_CAPACITY_WAIT": "1"}
     with running_server(COUNTER, env=environ) as server, http_client(server) as client:
         created = result(client, "openenv/session/create")["session_id"]
         told = rpc(client, "openenv/session/create")["error"]
