@@ -56,6 +56,7 @@ class Client:
         self.epoch += 1
         before, self.socket = self.socket, self.connect()
         self.socket._last, self.socket.received = before._last, before.received
+        self.socket._kept = before._kept  # what came while something else was waited for
         return self.socket.resume(self.link, self.epoch, before.received)
 
     def refusal(self, link: str | None = None, epoch: int = 1, ack: int = 0) -> str:
