@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from openenv_gym_protocol.errors import OpenEnvGymError
+
+_SLICE_SECONDS = 1.0
+"""How long the caller waits in one piece: a signal that came just before a lock is waited for does not wake it."""
 
 _NO_ERRORS: Mapping[int, OpenEnvGymError] = MappingProxyType({})
 
@@ -106,7 +110,10 @@ class Inbox:
         waiter = self._waiter = _Waiter(until)
         if self._came >= until:
             return True  # they came before the waiter was seen
-        waiter.lock.acquire(timeout=-1 if timeout is None else max(timeout, 0.0))
+        end = None if timeout is None else time.monotonic() + timeout
+        left = _SLICE_SECONDS if timeout is None else min(timeout, _SLICE_SECONDS)
+        while left > 0.0 and not waiter.lock.acquire(timeout=left):
+            left = _SLICE_SECONDS if end is None else min(end - time.monotonic(), _SLICE_SECONDS)
         return self._came >= until
 
     def take(self) -> list[Answer]:

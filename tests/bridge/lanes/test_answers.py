@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 
+import pytest
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.lanes.answers import Answer, Inbox
@@ -46,3 +48,10 @@ def test_a_wait_in_vain_leaves_nothing_behind() -> None:
     assert inbox.wait(1, timeout=0)
     inbox.take()
     assert not inbox.wait(1, timeout=0.01), "an answer that came between two waits wakes nobody later"
+
+
+def test_a_signal_that_comes_just_before_the_wait_ends_it() -> None:
+    # It is noted as a signal is, but wakes no lock: so does one that comes between Python's last look and the wait.
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        Inbox().wait(1)
