@@ -19,6 +19,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 logger = logging.getLogger(__name__)
 
+SLICE_SECONDS = 1.0
+"""How long a caller waits in one piece for what is done on the loop."""
+
 _T = TypeVar("_T")
 _Result = TypeVar("_Result", covariant=True)
 
@@ -79,7 +82,7 @@ class IoThread:
         job = _Job(work, self.loop, partial(_settle, future), on_unread, shortcut)
         try:
             self._mailbox.post(job.start)
-            return future.result()
+            return _result_of(future)
         except BaseException as error:
             if not (future.done() and future.exception() is error):
                 self._mailbox.post(job.stop)
@@ -237,6 +240,17 @@ class _Outcome(Generic[_T]):
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
+
+
+def _result_of(future: Future[_T]) -> _T:
+    """Waits for a future in slices: a signal that came just before a lock is waited for does not wake it."""
+    while True:
+        try:
+            return future.result(SLICE_SECONDS)
+        except TimeoutError:
+            if future.done():
+                break  # the work's own, or it ended just now
+    return future.result()
 
 
 def _settle(future: Future[_T] | asyncio.Future[_T], task: _End[_T]) -> None:

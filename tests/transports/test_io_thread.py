@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import _thread
 import asyncio
 import os
 import threading
@@ -44,6 +45,21 @@ def test_an_exception_of_the_work_is_the_callers() -> None:
         io_thread().run(fail())
     with pytest.raises(LookupError, match="as asked"):
         asyncio.run(io_thread().call(fail()))
+
+
+def test_a_signal_that_comes_just_before_the_wait_ends_it() -> None:
+    # It is noted as a signal is, but wakes no lock: so does one that comes between Python's last look and the wait.
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        io_thread().run(asyncio.sleep(3600.0))
+
+
+def test_a_time_out_of_the_work_is_the_callers() -> None:
+    async def late() -> None:
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own"):
+        io_thread().run(late())
 
 
 def test_many_callers_of_a_loop_and_of_threads_each_get_their_own_result() -> None:

@@ -11,8 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from openenv_gym_protocol.errors import OpenEnvGymError
 
-_SLICE_SECONDS = 1.0
-"""How long the caller waits in one piece: a signal that came just before a lock is waited for does not wake it."""
+from openenv_gym.transports.io_thread import SLICE_SECONDS
 
 _NO_ERRORS: Mapping[int, OpenEnvGymError] = MappingProxyType({})
 
@@ -110,10 +109,11 @@ class Inbox:
         waiter = self._waiter = _Waiter(until)
         if self._came >= until:
             return True  # they came before the waiter was seen
+        # In slices: a signal that came just before a lock is waited for does not wake it.
         end = None if timeout is None else time.monotonic() + timeout
-        left = _SLICE_SECONDS if timeout is None else min(timeout, _SLICE_SECONDS)
+        left = SLICE_SECONDS if timeout is None else min(timeout, SLICE_SECONDS)
         while left > 0.0 and not waiter.lock.acquire(timeout=left):
-            left = _SLICE_SECONDS if end is None else min(end - time.monotonic(), _SLICE_SECONDS)
+            left = SLICE_SECONDS if end is None else min(end - time.monotonic(), SLICE_SECONDS)
         return self._came >= until
 
     def take(self) -> list[Answer]:
