@@ -14,6 +14,11 @@ from tests.support.stock import MINIMUM_EXCHANGES
 REQUIRED = frozenset(filter(None, os.environ.get("OPENENV_GYM_REQUIRE", "").split(",")))
 """Groups (markers) that must run here: a skip of one of their tests is a failure."""
 
+_FIRST_USE_SECONDS = 900
+"""The first test of these groups that needs a virtual environment, a base image or wheels makes them."""
+
+_MAKE_WHAT_THEY_NEED = ("interop", "interop_old", "containers", "images", "gymnasium_versions", "trainers")
+
 _compared: Counter[str] = Counter()
 _whole_groups: set[str] = set()
 
@@ -29,6 +34,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"OPENENV_GYM_REQUIRE names {', '.join(missed)}, but the test was skipped: {reason}"
     return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives more time to tests that may have to make what they need."""
+    for item in items:
+        makes = any(item.get_closest_marker(name) for name in _MAKE_WHAT_THEY_NEED)
+        if makes and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_FIRST_USE_SECONDS))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
