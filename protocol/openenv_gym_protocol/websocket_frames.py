@@ -80,8 +80,7 @@ class FrameReader:
         self._held_bytes = 0
         self._missing = 0
         """Bytes without which the held frame is not whole."""
-        self._parts: list[bytes] = []
-        self._parts_bytes = 0
+        self._parts = bytearray()
         self._parts_opcode: Opcode | None = None
         self._ended = False
 
@@ -122,7 +121,7 @@ class FrameReader:
             if length is None:
                 self._missing = head
                 return start
-            if self._parts_bytes + length > self._max_bytes and first & _OPCODE in _DATA:
+            if len(self._parts) + length > self._max_bytes and first & _OPCODE in _DATA:
                 raise _Broken(_TOO_LARGE, f"a message of more than {self._max_bytes} bytes")
             body = start + head
             if body + length > size:
@@ -169,15 +168,14 @@ class FrameReader:
             return
         if opcode is not Opcode.CONTINUATION:
             self._parts_opcode = opcode
-        self._parts.append(payload)
-        self._parts_bytes += len(payload)
+        self._parts += payload  # at once: however small the parts are, and many, they take the memory of their bytes
         if first & _FINAL:
             events.append(self._joined())
 
     def _joined(self) -> Event:
-        whole = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        whole = bytes(self._parts)
         opcode, self._parts_opcode = self._parts_opcode, None
-        self._parts, self._parts_bytes = [], 0
+        self._parts = bytearray()
         return (_TEXT, _text(whole)) if opcode is _TEXT else (_BINARY, whole)
 
 
@@ -208,7 +206,7 @@ def _close(payload: bytes) -> Close:
     if not payload:
         return Close(NO_STATUS)
     code = int.from_bytes(payload[:2], "big")
-    if len(payload) == 1 or not _may_travel(code):
+    if len(payload) == 1 or not may_travel(code):
         raise _Broken(_PROTOCOL_ERROR, "a close frame with a wrong code")
     try:
         return Close(code, payload[2:].decode())
@@ -224,7 +222,7 @@ def _head(opcode: int, size: int, mask_bit: int) -> bytes:
     return struct.pack("!BBQ", _FINAL | opcode, mask_bit | 127, size)
 
 
-def _may_travel(code: int) -> bool:
+def may_travel(code: int) -> bool:
     """Whether a close code may travel: those of the standard and its registry, and private ones."""
     return 1000 <= code <= 1003 or 1007 <= code <= 1014 or 3000 <= code <= 4999
 

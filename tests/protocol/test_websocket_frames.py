@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -167,3 +168,18 @@ def test_a_mask_is_in_the_bytes_that_are_written() -> None:
     assert masked_frame(Opcode.TEXT, b"abcd", b"\x01\x02\x03\x04", apply_mask) == (
         b"\x81\x84\x01\x02\x03\x04" + bytes(a ^ b for a, b in zip(b"abcd", b"\x01\x02\x03\x04", strict=True))
     )
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_a_message_in_small_parts_takes_the_memory_of_its_bytes(size: int) -> None:
+    reader = FrameReader(1 << 20)
+    reader.feed(Frame(Theirs.BINARY, b"", fin=False).serialize(mask=False))
+    parts = Frame(Theirs.CONT, b"ab"[:size], fin=False).serialize(mask=False) * 1000
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            assert reader.feed(parts) == []
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 600_000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 import struct
 from typing import NamedTuple, TypeAlias
+
+from openenv_gym_protocol.websocket_frames import Opcode, may_travel
 
 from openenv_gym_server.asgi import INVALID_DATA, PROTOCOL_ERROR, TOO_LARGE
 
@@ -13,17 +14,6 @@ _MASKED, _LENGTH = 0x80, 0x7F
 _MAX_CONTROL_BYTES = 125
 _UNMASK_BYTES = 1 << 20
 """A large payload is unmasked in pieces of so many bytes, a multiple of the mask's four."""
-
-
-class Opcode(enum.IntEnum):
-    """What a frame is."""
-
-    CONTINUATION = 0x0
-    TEXT = 0x1
-    BINARY = 0x2
-    CLOSE = 0x8
-    PING = 0x9
-    PONG = 0xA
 
 
 _TEXT = Opcode.TEXT
@@ -151,17 +141,6 @@ class _Broken(Exception):
         self.violation = Violation(code, reason)
 
 
-def frame(opcode: Opcode, payload: bytes) -> bytes:
-    """A frame of a server: whole and not masked."""
-    size = len(payload)
-    first = _FINAL | opcode
-    if size < 126:
-        return bytes((first, size)) + payload
-    if size < 1 << 16:
-        return struct.pack("!BBH", first, 126, size) + payload
-    return struct.pack("!BBQ", first, 127, size) + payload
-
-
 def close_payload(code: int, reason: str = "") -> bytes:
     """The payload of a close frame; the reason must be short."""
     return struct.pack("!H", code) + reason.encode()
@@ -172,18 +151,13 @@ def close_answer(payload: bytes) -> bytes:
     if not payload:
         return b""
     code = int.from_bytes(payload[:2], "big")
-    if len(payload) == 1 or not _is_sent(code):
+    if len(payload) == 1 or not may_travel(code):
         return close_payload(PROTOCOL_ERROR)
     try:
         payload[2:].decode()
     except UnicodeDecodeError:
         return close_payload(INVALID_DATA)
     return payload[:2]
-
-
-def _is_sent(code: int) -> bool:
-    """Whether a close code may travel: those of the standard and its registry, and private ones."""
-    return 1000 <= code <= 1003 or 1007 <= code <= 1014 or 3000 <= code <= 4999
 
 
 def _measure(data: bytes, start: int) -> tuple[int | None, int]:

@@ -6,9 +6,11 @@ import asyncio
 import logging
 from typing import Protocol, cast
 
+from openenv_gym_protocol.websocket_frames import Opcode, frame
+
 from openenv_gym_server.asgi import ABNORMAL, INTERNAL_ERROR, NO_STATUS, SERVICE_RESTART
 from openenv_gym_server.sockets.base import Conversation
-from openenv_gym_server.sockets.codec import FrameReader, Opcode, close_answer, close_payload, frame
+from openenv_gym_server.sockets.codec import FrameReader, close_answer, close_payload
 
 logger = logging.getLogger(__name__)
 

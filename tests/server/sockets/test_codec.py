@@ -5,7 +5,8 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
-from openenv_gym_server.sockets.codec import Event, FrameReader, Opcode, close_answer, close_payload, frame
+from openenv_gym_protocol.websocket_frames import Opcode, frame
+from openenv_gym_server.sockets.codec import Event, FrameReader, close_answer, close_payload
 from websockets.client import ClientProtocol
 from websockets.exceptions import PayloadTooBig, ProtocolError
 from websockets.frames import Close, Frame
