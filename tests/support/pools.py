@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -86,9 +86,12 @@ def _told_of(directory: Path) -> list[psutil.Process]:
 
 
 def servers_of(directory: Path) -> list[psutil.Process]:
-    """The servers that a pool's watchdog has recorded."""
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in directory.glob("*.process")]
-    return [psutil.Process(record["pid"]) for record in records]
+    """The servers that a pool's watchdog has recorded, and that have not ended meanwhile."""
+    found = []
+    for path in directory.glob("*.process"):
+        with suppress(FileNotFoundError, psutil.NoSuchProcess):
+            found.append(psutil.Process(json.loads(path.read_text(encoding="utf-8"))["pid"]))
+    return found
 
 
 def process_at(base_url: str | None) -> psutil.Process:

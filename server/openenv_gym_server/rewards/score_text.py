@@ -92,7 +92,8 @@ def shown(answer: str) -> str:
 
 
 def _read(match: re.Match[str]) -> Found:
-    number = float(match["number"].replace("\u2212", "-").replace(" ", ""))
+    # Between its sign and its digits may stand white space of any kind, a line's end too.
+    number = float("".join(match["number"].split()).replace("\u2212", "-"))
     if match["percent"]:
         return Found(number, 100.0)
     return Found(number, float(match["scale"]) if match["scale"] else None)

@@ -85,7 +85,7 @@ def test_an_answer_with_several_scores_is_an_error(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["-5", "\u22125", "Score: -5", "Score: - 5", "-5/10", "1.01", "12/10", "150%", "1e9"]
+    "answer", ["-5", "\u22125", "Score: -5", "Score: - 5", "Score: -\n5", "-5/10", "1.01", "12/10", "150%", "1e9"]
 )
 def test_a_score_out_of_range_is_an_error(answer: str) -> None:
     with pytest.raises(UnexpectedReply, match="out of range"):
