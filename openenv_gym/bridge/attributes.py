@@ -37,7 +37,7 @@ class LaneAttributes:
             OpenEnvGymError: A lane failed.
         """
 
-        def request(group: VectorGroup, number: int, lanes: list[int]) -> frames.Request:
+        def request(group: VectorGroup, number: int, lanes: Sequence[int]) -> frames.Request:
             return frames.Call(id=number, lanes=group.numbers(lanes), name=name, args=list(args), kwargs=dict(kwargs))
 
         return self._ask("call", name, request)
@@ -49,7 +49,7 @@ class LaneAttributes:
             InvalidMessage: It is a method, which can be called alone.
         """
 
-        def request(group: VectorGroup, number: int, lanes: list[int]) -> frames.Request:
+        def request(group: VectorGroup, number: int, lanes: Sequence[int]) -> frames.Request:
             return frames.Get(id=number, lanes=group.numbers(lanes), name=name)
 
         return self._ask("get", name, request)
@@ -74,7 +74,7 @@ class LaneAttributes:
     def set(self, name: str, values: Sequence[Any]) -> None:
         """Sets an attribute of every environment; same errors as ``call``."""
 
-        def request(group: VectorGroup, number: int, lanes: list[int]) -> frames.Request:
+        def request(group: VectorGroup, number: int, lanes: Sequence[int]) -> frames.Request:
             each = [values[lane] for lane in lanes]
             return frames.Set(id=number, lanes=group.numbers(lanes), name=name, values=each)
 
@@ -91,13 +91,13 @@ class LaneAttributes:
             if not isinstance(self._lanes.group_of(lane), VectorGroup):
                 raise ConfigurationError("The server speaks the standard wire alone, which carries no pictures.")
 
-        def request(group: VectorGroup, number: int, lanes: list[int]) -> frames.Request:
+        def request(group: VectorGroup, number: int, lanes: Sequence[int]) -> frames.Request:
             return frames.Render(id=number, lanes=group.numbers(lanes))
 
         return self._ask("render", None, request)
 
     def _ask(
-        self, call: str, name: str | None, request: Callable[[VectorGroup, int, list[int]], frames.Request]
+        self, call: str, name: str | None, request: Callable[[VectorGroup, int, Sequence[int]], frames.Request]
     ) -> tuple[Any, ...]:
         if name is not None:
             self.check(name)
@@ -105,7 +105,7 @@ class LaneAttributes:
         for group, members in self._lanes.grouped(range(len(self._lanes))):
             assert isinstance(group, VectorGroup)  # others were refused
 
-            def of_lanes(number: int, lanes: list[int], group: VectorGroup = group) -> frames.Request:
+            def of_lanes(number: int, lanes: Sequence[int], group: VectorGroup = group) -> frames.Request:
                 return request(group, number, lanes)
 
             asks += group.ask(call, members, of_lanes)

@@ -56,6 +56,7 @@ class ActionWriter:
             self._idle: PackedRow = tuple(bytes(leaf.row_bytes) for leaf in leaves)
             if len(leaves) == 1 and not leaves[0].path and _is(opened.action_space, interface.action_space):
                 self._bounds = _bounds(interface.action_space)
+                self._kinds = "iuf" if leaves[0].dtype.startswith("float") else "iu"
 
     def write(self, actions: Mapping[int, Any]) -> list[Any] | NDArray[Any]:
         """Writes an action for each lane, and one that is not looked at for each that is IDLE.
@@ -81,15 +82,16 @@ class ActionWriter:
         if self._bounds is None or self._columns is None:
             return None
         (leaf,) = self._columns.layout.leaves
-        kinds = "iuf" if leaf.dtype.startswith("float") else "iu"
-        if actions.dtype.kind not in kinds or actions.shape[1:] != leaf.shape:
+        if actions.dtype.kind not in self._kinds or actions.shape[1:] != leaf.shape:
             return None
-        is_inside = (actions >= self._bounds[0]) & (actions <= self._bounds[1])
-        is_inside[list(idle)] = True
-        if not is_inside.all():
+        inside = _inside(actions, self._bounds)
+        if idle:
+            inside[idle] = True
+        if not _are_all(inside):
             return None
         array = actions.astype(leaf.dtype)
-        array[list(idle)] = 0
+        if idle:
+            array[idle] = 0
         return array
 
     def batch(self, written: list[Any] | NDArray[Any]) -> Batch:
@@ -135,13 +137,16 @@ class ObservationReader:
         self._columns: PayloadColumns | None = None
         self._form: ArrayForm | None = None
         self._bounds: dict[tuple[str | int, ...], tuple[Any, Any]] | None = None
+        """Of the leaves whose dtype holds numbers that are outside the space; None where the columns are no such
+        leaves of what the trainer sees."""
         if not opened.observation_columns:
             return
         schema = combined(interface.schemas.observation, interface.schemas.reset_observation)
         self._columns = _columns(opened.observation_space, schema, OBSERVATION_KEYS, limit, of_action=False)
         seen = interface.observation_space
         if _is(opened.observation_space, seen):
-            paths = [leaf.path for leaf in self._columns.layout.leaves]
+            bounds = self._columns.layout.bounds()
+            paths = [each.leaf.path for each in bounds if not each.are_those_of_the_dtype]
             self._bounds = {path: _bounds(reduce(_part, path, seen)) for path in paths}
 
     def row(self, leaves: Leaves, row: int) -> Any:
@@ -157,8 +162,8 @@ class ObservationReader:
         Raises:
             ProtocolFailure: The batch is not what the server said that it would send.
         """
-        check_batch(batch, None if self._columns is None else self._columns.layout, rows)
         if self._columns is None or self._bounds is None or batch.columns is None:
+            check_batch(batch, None if self._columns is None else self._columns.layout, rows)
             return None
         layout = self._columns.layout
         arrays = layout.arrays(batch.columns, rows, np)
@@ -168,12 +173,10 @@ class ObservationReader:
         """The rows that have a value outside the space."""
         assert self._bounds is not None  # leaves() returned them
         bad: set[int] = set()
-        for path, array in leaves.items():
-            low, high = self._bounds[path]
-            # Written so that NaN is outside too.
-            inside = (array >= low) & (array <= high)
-            if not inside.all():
-                bad.update(np.flatnonzero(~inside.reshape(len(array), -1).all(axis=1)).tolist())
+        for path, bounds in self._bounds.items():
+            inside = _inside(leaves[path], bounds)
+            if not _are_all(inside):
+                bad.update(np.flatnonzero(~inside.reshape(len(inside), -1).all(axis=1)).tolist())
         return sorted(bad)
 
     def values(self, batch: Batch, rows: Sequence[int], count: int) -> list[Any]:
@@ -245,7 +248,28 @@ def _part(space: Space[Any], key: str | int) -> Space[Any]:
     raise ProtocolFailure(f"The server's columns have a part {key!r} that {space} has not.")
 
 
+def _inside(array: NDArray[Any], bounds: tuple[Any, Any]) -> NDArray[np.bool_]:
+    # Written so that NaN is outside too.
+    inside: NDArray[np.bool_] = (array >= bounds[0]) & (array <= bounds[1])
+    return inside
+
+
+def _are_all(true: NDArray[np.bool_]) -> bool:
+    """Whether all are; sooner than ``all`` of a few."""
+    return int(np.count_nonzero(true)) == true.size
+
+
 def _bounds(space: Space[Any]) -> tuple[Any, Any]:
+    return tuple(map(_one_if_equal, _lists_of_bounds(space)))
+
+
+def _one_if_equal(numbers: Any) -> Any:
+    """One number in place of an array of equal ones, which takes longer to compare with."""
+    array = np.asarray(numbers)
+    return array.flat[0].reshape(()) if array.size and (array == array.flat[0]).all() else array
+
+
+def _lists_of_bounds(space: Space[Any]) -> tuple[Any, Any]:
     if isinstance(space, spaces.Box):
         return space.low, space.high
     if isinstance(space, spaces.Discrete):

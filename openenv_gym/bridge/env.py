@@ -12,7 +12,7 @@ import gymnasium
 from gymnasium.error import ResetNeeded
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.bodies import Schemas
-from openenv_gym_protocol.errors import ClientClosed, InvalidMessage
+from openenv_gym_protocol.errors import ClientClosed, InvalidMessage, OpenEnvGymError
 from openenv_gym_protocol.messages import StateReply, StateRequest
 from openenv_gym_protocol.vector import frames
 
@@ -22,11 +22,10 @@ from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.guard import one_at_a_time
 from openenv_gym.bridge.lane_state import LaneState
 from openenv_gym.bridge.lanes.answers import Answer, Ask
-from openenv_gym.bridge.lanes.group import Episodes
+from openenv_gym.bridge.lanes.group import Episodes, LaneGroup
 from openenv_gym.bridge.lanes.lanes import Lanes
 from openenv_gym.bridge.lanes.standard import StandardGroup
 from openenv_gym.bridge.lanes.vector import VectorGroup
-from openenv_gym.bridge.observations import LastObservations
 from openenv_gym.bridge.rows import Row
 from openenv_gym.bridge.schema.derived import View
 from openenv_gym.bridge.seeds import checked_seed
@@ -123,9 +122,8 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         )
         self._lanes = Lanes(1, self._setup.servers, self._setup.timeouts, episodes, wire=self._setup.wire)
         self._guard = self._lanes.guard
-        self._states = [LaneState(AutoresetMode.DISABLED, None)]
-        self._reader = self._states[0].reader
-        self._last = LastObservations(self.observation_space, 1)
+        self._lane_state = LaneState(AutoresetMode.DISABLED, None)
+        self._reader = self._lane_state.reader
         self._attributes = LaneAttributes(self._lanes, self._setup)
         # Trainers do not close: the session must not outlive the environment.
         self._finalizer = weakref.finalize(self, self._lanes.discard)
@@ -176,7 +174,7 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
             found: dict[str, Any] = plain(reply.values[0])
             return found
         assert isinstance(group, StandardGroup)  # there are two
-        reply = self._answer(group.ask({0: StateRequest()}), self._setup.timeouts.state).reply
+        reply = self._answer(group.ask("state", {0: StateRequest()}), self._setup.timeouts.state).reply
         return reply.data if isinstance(reply, StateReply) else {}
 
     def logs(self, lines: int = 100) -> str:
@@ -340,12 +338,12 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
 
     def _row(self, asks: Sequence[Ask], timeout: float | None) -> Row:
         answer = self._answer(asks, timeout)
-        (rows,) = answer.source.read(self._setup.interface(), [answer], self._states)
-        for error in rows.errors.values():
+        group: LaneGroup = answer.source
+        try:
+            return group.read_one(self._setup.interface(), answer, self._lane_state)
+        except OpenEnvGymError as error:
             self._lanes.name(error, 0)
-            raise error
-        observation = rows.values[0] if rows.leaves is None else self._last.row(rows.leaves, 0)
-        return Row(observation, rows.rewards[0], rows.terminations[0], rows.truncations[0], rows.infos[0])
+            raise
 
     def _answer(self, asks: Sequence[Ask], timeout: float | None) -> Answer:
         (answer,) = self._lanes.ask(asks, timeout)

@@ -58,8 +58,9 @@ class InfoReader:
             seed_applied: 1, 0 or -1; see ``seeds``.
         """
         info: dict[str, Any] = {}
-        for key, value in _leaves(metadata):
-            info[_allowed(key)] = self._kept(key, value)
+        if metadata:
+            for key, value in _leaves(metadata):
+                info[_allowed(key)] = self._kept(key, value)
         for key in self.keys:
             if key not in metadata and key not in _DROPPED:
                 info[_allowed(key)] = self._missing(key)

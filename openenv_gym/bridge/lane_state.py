@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from gymnasium.utils import seeding
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from openenv_gym_protocol.autoreset import AutoresetMode, End, EpisodeRules, Move
 from openenv_gym_protocol.errors import EpisodeOver
 
-from openenv_gym.bridge.rows import RowReader
+from openenv_gym.bridge.lane_sets import LaneSet, all_lanes, bits_of, lanes_in
+from openenv_gym.bridge.rows import PlainRows, RowReader
 
 
 class LaneState:
@@ -89,24 +90,34 @@ class LaneStates(list[LaneState]):
         max_steps: Steps after which an episode is truncated.
 
     Attributes:
-        seed_applied: What ``seeds.applied`` of each lane was when it was last noted.
+        over: A bit for each lane whose episode is over.
+        steady: Of each lane, ``LaneState.is_steady``.
+        seed_applied: Of each lane, ``seeds.applied``.
+        version: Another number whenever one of these three is.
     """
 
     def __init__(self, count: int, mode: AutoresetMode, max_steps: int | None) -> None:
         super().__init__(LaneState(mode, max_steps) for _ in range(count))
+        self.over = 0
+        self.steady = np.zeros(count, np.bool_)
         self.seed_applied = np.zeros(count, np.int64)
-        self._is_steady = np.zeros(count, np.bool_)
+        self.version = 0
+        self._mode = mode
         self._elapsed = np.zeros(count, np.int64)
-        self._last = np.iinfo(np.int64).max if max_steps is None else max_steps - 1
+        self._last = None if max_steps is None else max_steps - 1
+        self._ahead: dict[int, int] = {}
+        self._is_ahead = 0
 
-    def are_plain(self, lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether a plain step of each of some lanes would change nothing but the count of steps."""
-        are: NDArray[np.bool_] = self._is_steady[lanes] & (self._elapsed[lanes] < self._last)
-        return are
+    def are_before_the_limit(self, lanes: LaneSet) -> NDArray[np.bool_] | None:
+        """Whether the next step of each of some lanes is not the last that its episode may have; None: no limit."""
+        return None if self._last is None else self._elapsed[lanes.index] < self._last
 
-    def stepped_plainly(self, lanes: Sequence[int]) -> None:
-        """Counts a plain step of some lanes."""
-        self._elapsed[np.asarray(lanes, np.int64)] += 1
+    def stepped_plainly(self, rows: PlainRows) -> None:
+        """Counts a step that ended no episode and had no metadata, and changes nothing else."""
+        if self._last is not None:
+            self._elapsed[rows.chosen.index] += 1
+            for lane in lanes_in(rows.others):
+                self._elapsed[lane] -= 1
 
     def stepped(self, lane: int, *, terminated: bool, truncated: bool) -> End:
         """Notes any other step; see ``EpisodeRules.stepped``."""
@@ -114,27 +125,67 @@ class LaneStates(list[LaneState]):
         rules.elapsed = int(self._elapsed[lane])
         end = rules.stepped(terminated=terminated, truncated=truncated)
         self._elapsed[lane] = rules.elapsed
+        self.note(lane)
         return end
 
     def begin(self, lane: int) -> None:
         """Notes that an episode began."""
         self[lane].begin()
         self._elapsed[lane] = 0
+        self.note(lane)
 
     def note(self, lane: int) -> None:
-        """Brings a lane's columns up to date, after anything but a plain step."""
-        state = self[lane]
-        self._is_steady[lane] = state.is_steady
+        """Brings the attributes up to date, after anything but a plain step."""
+        state, bit = self[lane], 1 << lane
+        self.over = self.over | bit if state.rules.is_over else self.over & ~bit
+        self._is_ahead &= ~bit
+        self.steady[lane] = state.is_steady
         self.seed_applied[lane] = state.reader.seeds.applied
+        self.version += 1
+
+    def next_seeds(self, lanes: LaneSet, idle: Sequence[int]) -> Mapping[int, int]:
+        """The seeds that are sent ahead with a step.
+
+        In NEXT_STEP to all lanes too: of an episode whose last row could not be read, the server alone knows that it
+        is over.
+
+        Args:
+            lanes: The lanes that are asked.
+            idle: Those of them that reset in it.
+
+        Returns:
+            The seeds of those lanes that are sent one, in this step.
+        """
+        if self._mode is AutoresetMode.DISABLED:
+            return {}
+        for lane in idle:
+            self._send_ahead(lane, self[lane].reset_seed(None, is_new_session=False))
+        unknown = lanes.bits & ~self._is_ahead
+        if unknown:
+            unknown &= ~bits_of(idle)
+            for lane in lanes_in(unknown):
+                self._send_ahead(lane, self[lane].next_seed())
+            self._is_ahead |= unknown
+        if not self._ahead or lanes is all_lanes(len(self)):
+            return self._ahead
+        return {lane: self._ahead[lane] for lane in lanes.lanes if lane in self._ahead}
+
+    def _send_ahead(self, lane: int, seed: int | None) -> None:
+        self._ahead.pop(lane, None)
+        if seed is not None:
+            self._ahead[lane] = seed
 
 
-def lanes_over(states: Sequence[LaneState], lanes: Iterable[int]) -> list[int]:
+def lanes_over(states: LaneStates, lanes: LaneSet) -> list[int]:
     """Those of some lanes that have to reset when a step is asked of them, as their episodes are over.
 
     Raises:
         EpisodeOver: There are some and autoreset is disabled; the message names them.
     """
-    over = [lane for lane in lanes if states[lane].rules.is_over]
+    bits = states.over & lanes.bits
+    if not bits:
+        return []
+    over = lanes_in(bits)
     try:
         return [lane for lane in over if states[lane].rules.plan() is Move.RESET]
     except EpisodeOver as error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from openenv_gym_protocol.errors import OpenEnvGymError, SessionLost
 from openenv_gym.bridge.attributes import LaneAttributes, warn_of_no_render_mode
 from openenv_gym.bridge.failing import Failing
 from openenv_gym.bridge.guard import one_at_a_time
+from openenv_gym.bridge.lane_sets import all_lanes
 from openenv_gym.bridge.lanes.group import Episodes
 from openenv_gym.bridge.lanes.lanes import Lanes
 from openenv_gym.bridge.pending import PendingCalls
@@ -39,6 +38,7 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
         setup = self._setup
         setup.servers.check(num_envs)
         self.num_envs = num_envs
+        self._everyone = all_lanes(num_envs)
         self.autoreset_mode = mode
         self.metadata = {**self.metadata, **setup.metadata(), "autoreset_mode": mode}
         self.render_mode = setup.render_mode
@@ -185,7 +185,7 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
 
     def _enter_idle(self, call: str) -> None:
         self._enter()
-        self._pending.check_free(call, range(self.num_envs))
+        self._pending.check_free(call, self._everyone)
 
     def _abandon_call(self) -> None:
         """After an interrupt, nobody knows where the lanes stand, nor what was reported of them: all are lost."""
@@ -194,18 +194,11 @@ class LaneVector(Travels, VectorEnv[Any, Any, NDArray[Any]]):
         self._stepping.forget()
         self._lanes.give_up_all("The call was interrupted before its end.")
 
-    @contextmanager
-    def _noting_failure(self) -> Iterator[None]:
+    def _note_failure(self, error: OpenEnvGymError) -> None:
         """Of a call that failed, some lanes may have moved on without anybody being told of it."""
-        try:
-            yield
-        except WaitTimeout:
-            raise
-        except OpenEnvGymError as error:
-            if self._guard.is_at_work:  # otherwise nothing was sent
-                self._failure = error
-                self._stepping.give_up("The call failed before the reply came.")
-            raise
+        if self._guard.is_at_work and not isinstance(error, WaitTimeout):  # otherwise nothing was sent
+            self._failure = error
+            self._stepping.give_up("The call failed before the reply came.")
 
     def _check_started(self, call: str) -> None:
         if self._failure is not None:

@@ -15,6 +15,7 @@ from openenv_gym_protocol.gymnasium_spaces import space_to_data
 from openenv_gym_protocol.vector.columns import Layout, layout_of
 
 from openenv_gym.bridge.batch import batch_observations
+from openenv_gym.bridge.lane_sets import LaneSet, all_lanes, lane_set
 
 Leaves: TypeAlias = Mapping[tuple[str | int, ...], NDArray[Any]]
 """An array of shape ``(rows, *leaf shape)`` for each leaf of a space, by its path."""
@@ -34,33 +35,39 @@ class LastObservations:
         self._space = space
         self._form = array_form(space)
         self._layout = None if self._form is None else self._form.layout
+        # In the machine's byte order, as every array that Gymnasium makes.
+        leaves = () if self._layout is None else self._layout.leaves
+        self._dtypes = [(leaf.path, np.dtype(leaf.dtype)) for leaf in leaves]
         self._values: list[Any] = [None] * count
-        self._has = np.zeros(count, np.bool_)
-        self._parts: list[tuple[Sequence[int], Leaves]] = []
-        self._all = tuple(range(count))
+        self._missing = all_lanes(count).bits
+        self._parts: list[tuple[LaneSet, Leaves]] = []
+        self._count = count
 
     @property
     def is_complete(self) -> bool:
         """Whether every lane has one."""
-        return bool(self._has.all())
+        return not self._missing
 
     def put(self, lanes: Sequence[int], values: Sequence[Any]) -> None:
         """Takes one value for each of some lanes."""
         if not lanes:
             return
-        if self._layout is None:
-            for lane, value in zip(lanes, values, strict=True):
-                self._values[lane] = value
-        else:
+        if self._layout is not None:
             batch = self._layout.take_apart(batch_observations(self._space, values))
             paths = [leaf.path for leaf in self._layout.leaves]
-            self._parts.append((tuple(lanes), dict(zip(paths, batch, strict=True))))
-        self._has[list(lanes)] = True
+            self.put_leaves(lanes, dict(zip(paths, batch, strict=True)))
+            return
+        for lane, value in zip(lanes, values, strict=True):
+            self._values[lane] = value
+        self._missing &= ~lane_set(lanes, self._count).bits
 
     def put_leaves(self, lanes: Sequence[int], leaves: Leaves) -> None:
         """Takes rows of arrays, of a space of fixed shape."""
-        self._parts.append((tuple(lanes), leaves))
-        self._has[list(lanes)] = True
+        chosen = lane_set(lanes, self._count)
+        if chosen is all_lanes(self._count):
+            self._parts = []
+        self._parts.append((chosen, leaves))
+        self._missing &= ~chosen.bits
 
     def batch(self, lanes: Sequence[int] | None = None) -> Any:
         """A value of the batched space, of new arrays throughout.
@@ -74,15 +81,15 @@ class LastObservations:
         self._forget_old()
         if lanes is not None:
             return self._layout.assemble([array[list(lanes)] for array in self._merged()])
-        is_whole = len(self._parts) == 1 and self._parts[0][0] == self._all
+        is_whole = len(self._parts) == 1 and self._parts[0][0] is all_lanes(self._count)
         return self._layout.assemble(self._copies() if is_whole else self._merged())
 
     def value(self, lane: int) -> Any:
         """One lane's value, of new objects throughout."""
         if self._layout is None:
             return copy.deepcopy(self._values[lane])
-        lanes, leaves = next(part for part in reversed(self._parts) if lane in part[0])
-        return self.row(leaves, lanes.index(lane))
+        chosen, leaves = next(part for part in reversed(self._parts) if part[0].bits >> lane & 1)
+        return self.row(leaves, chosen.places[lane])
 
     def row(self, leaves: Leaves, row: int) -> Any:
         """The value in one row of arrays, of new objects throughout."""
@@ -91,29 +98,27 @@ class LastObservations:
 
     def _copies(self) -> list[NDArray[Any]]:
         leaves = self._parts[0][1]
-        # In the machine's byte order, as every array that Gymnasium makes.
-        return [np.array(leaves[leaf.path], dtype=np.dtype(leaf.dtype)) for leaf in self._layout_of().leaves]
+        return [np.array(leaves[path], dtype=dtype) for path, dtype in self._dtypes]
 
     def _merged(self) -> list[NDArray[Any]]:
         merged = []
         for leaf in self._layout_of().leaves:
-            array = np.zeros((len(self._all), *leaf.shape), leaf.dtype)
-            for lanes, leaves in self._parts:
-                array[list(lanes)] = leaves[leaf.path]
+            array = np.zeros((self._count, *leaf.shape), leaf.dtype)
+            for chosen, leaves in self._parts:
+                array[chosen.index] = leaves[leaf.path]
             merged.append(array)
         return merged
 
     def _forget_old(self) -> None:
         """Drops parts of which nothing is the last any more: each may keep a whole frame alive."""
-        if self._parts[-1][0] == self._all:
-            del self._parts[:-1]
+        if len(self._parts) == 1:
             return
-        covered: set[int] = set()
+        covered = 0
         kept = []
         for part in reversed(self._parts):
-            if not covered.issuperset(part[0]):
+            if part[0].bits & ~covered:
                 kept.append(part)
-                covered.update(part[0])
+                covered |= part[0].bits
         self._parts = kept[::-1]
 
     def _layout_of(self) -> Layout:

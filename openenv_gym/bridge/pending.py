@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 
+from openenv_gym.bridge.lane_sets import LaneSet, all_lanes
 from openenv_gym.bridge.stepping import Stepping
 from openenv_gym.errors import VectorClosed, WaitTimeout
 
@@ -22,7 +23,7 @@ class PendingCalls:
         self._owner = owner
         self._stepping = stepping
         self._call: str | None = None
-        self._lanes: list[int] = []
+        self._chosen = all_lanes(0)
         self._is_late = False
 
     def check_open(self, *, is_closed: bool) -> None:
@@ -34,7 +35,7 @@ class PendingCalls:
         if is_closed:
             raise VectorClosed(f"{self._owner} is closed; make another one.")
 
-    def check_free(self, call: str, lanes: Sequence[int]) -> None:
+    def check_free(self, call: str, chosen: LaneSet) -> None:
         """Refuses a call for lanes of which one is under way.
 
         A reset of all lanes gives up what somebody waited for in vain.
@@ -42,11 +43,10 @@ class PendingCalls:
         Raises:
             AlreadyPendingCallError: One is.
         """
-        if call == "reset" and self._is_late and len(lanes) == len(self._stepping.states):
+        if call == "reset" and self._is_late and len(chosen.lanes) == len(self._stepping.states):
             self._stepping.give_up("reset() was called before the reply came.")
             self.forget()
-        busy = self._stepping.running | self._stepping.results.lanes | self._stepping.errors.keys()
-        if self._call is not None or not busy.isdisjoint(lanes):
+        if self._call is not None or self._stepping.busy & chosen.bits:
             pending = self._call or "send"
             ending = "recv" if pending == "send" else f"{pending}_wait"
             raise AlreadyPendingCallError(
@@ -54,9 +54,9 @@ class PendingCalls:
                 pending,
             )
 
-    def begin(self, call: str, lanes: Sequence[int]) -> None:
+    def begin(self, call: str, chosen: LaneSet) -> None:
         """Notes that a call is under way."""
-        self._call, self._lanes, self._is_late = call, list(lanes), False
+        self._call, self._chosen, self._is_late = call, chosen, False
 
     def check_begun(self, call: str) -> None:
         """Refuses to end a call that was not begun.
@@ -67,7 +67,7 @@ class PendingCalls:
         if self._call != call:
             raise NoAsyncCallError(f"Calling `{call}_wait` without any prior call to `{call}_async`.", call)
 
-    def end(self, timeout: float | None) -> list[int]:
+    def end(self, timeout: float | None) -> Sequence[int]:
         """Waits until the call that is under way is done.
 
         Returns:
@@ -77,16 +77,15 @@ class PendingCalls:
             WaitTimeout: It is not done in time.
             OpenEnvGymError: A lane failed.
         """
-        if not self._stepping.settle(self._lanes, timeout):
+        if not self._stepping.settle(self._chosen.bits, timeout):
             self._is_late = True
             raise WaitTimeout(
                 f"The call to `{self._call}_wait` timed out after {timeout:g} s; what it waits for is still under way."
             )
-        lanes = self._lanes
+        lanes, errors = self._chosen.lanes, self._stepping.errors
         self.forget()
-        failed = [lane for lane in lanes if lane in self._stepping.errors]
-        if failed:
-            raise self._stepping.errors[min(failed)]
+        if errors and (failed := errors.keys() & lanes):
+            raise errors[min(failed)]
         return lanes
 
     def receive(self, min_lanes: int, timeout: float | None) -> list[int]:
@@ -101,19 +100,19 @@ class PendingCalls:
             OpenEnvGymError: A lane failed; the others can still be received.
         """
         stepping = self._stepping
-        under_way = stepping.running | stepping.results.lanes | stepping.errors.keys()
-        if self._call is not None or min_lanes > len(under_way) or not under_way:
+        under_way = stepping.busy.bit_count()
+        if self._call is not None or min_lanes > under_way or not under_way:
             raise NoAsyncCallError(
-                f"Calling `recv` for {min_lanes} lanes with {0 if self._call else len(under_way)} sent to.", "recv"
+                f"Calling `recv` for {min_lanes} lanes with {0 if self._call else under_way} sent to.", "recv"
             )
-        missing = min_lanes - len(stepping.results.lanes) - len(stepping.errors)
-        self._is_late = not stepping.settle(set(stepping.running), timeout, at_least=max(missing, 0))
+        missing = min_lanes - stepping.results.bits.bit_count() - len(stepping.errors)
+        self._is_late = not stepping.settle(stepping.running, timeout, at_least=max(missing, 0))
         if self._is_late:
             raise WaitTimeout(f"Fewer than {min_lanes} lanes were done within {timeout:g} s; they are still under way.")
         for lane in sorted(stepping.errors):
             raise stepping.errors.pop(lane)
-        return sorted(stepping.results.lanes)
+        return stepping.results.lanes
 
     def forget(self) -> None:
         """Notes that no call is under way."""
-        self._call, self._lanes, self._is_late = None, [], False
+        self._call, self._chosen, self._is_late = None, all_lanes(0), False

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from openenv_gym.bridge.lane_sets import lane_set, lanes_in
 from openenv_gym.bridge.rows import PlainRows, Result
 from openenv_gym.bridge.step_batch import StepBatch, step_batch
 
@@ -17,42 +18,53 @@ class Results:
         count: How many lanes there are.
 
     Attributes:
-        lanes: The lanes that have one.
+        bits: A bit for each lane that has one.
     """
 
     def __init__(self, count: int) -> None:
-        self.lanes: set[int] = set()
+        self.bits = 0
+        self._count = count
         self._single: dict[int, Result] = {}
         # One row for each lane; those of lanes whose result is a single one, or that have none, mean nothing.
-        self._plain = PlainRows(range(count), np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        self._columns = (np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+
+    @property
+    def lanes(self) -> list[int]:
+        """The lanes that have one, ascending."""
+        return lanes_in(self.bits)
 
     def add(self, lane: int, result: Result) -> None:
         """Adds what one lane reports."""
-        self.lanes.add(lane)
+        self.bits |= 1 << lane
         self._single[lane] = result
 
     def add_plain(self, rows: PlainRows) -> None:
         """Adds the plain steps of some lanes."""
-        self.lanes.update(rows.lanes)
-        at = np.asarray(rows.lanes, np.int64)
-        for column, values in zip(self._plain[1:], rows[1:], strict=True):
-            column[at] = values
+        self.bits |= rows.bits
+        index = rows.chosen.index
+        rewards, seed_applied, reward_missing = self._columns
+        rewards[index], seed_applied[index], reward_missing[index] = rows[2:]
 
     def pop(self, lane: int) -> Result:
         """Takes what one lane reports of a reset."""
-        self.lanes.remove(lane)
-        return self._single.pop(lane)
+        result = self._single.pop(lane)
+        self.bits &= ~(1 << lane)
+        return result
 
     def take(self, lanes: Sequence[int]) -> StepBatch:
         """Takes what some lanes report of a step, in new arrays in the order of the lanes."""
-        self.lanes.difference_update(lanes)
-        at = np.asarray(lanes, np.int64)
-        _, rewards, seed_applied, reward_missing = self._plain
-        plain = PlainRows(lanes, rewards[at], seed_applied[at], reward_missing[at])
-        single = {place: self._single.pop(lane) for place, lane in enumerate(lanes) if lane in self._single}
-        return step_batch(single, plain)
+        chosen = lane_set(lanes, self._count)
+        self.bits &= ~chosen.bits
+        index = chosen.index
+        rewards, seed_applied, reward_missing = self._columns
+        # Of a slice too a copy.
+        plain = PlainRows(chosen, 0, rewards[index].copy(), seed_applied[index].copy(), reward_missing[index].copy())
+        if not self._single:
+            return step_batch({}, plain)
+        places = sorted([chosen.places[lane] for lane in self._single if chosen.bits >> lane & 1])
+        return step_batch({place: self._single.pop(chosen.lanes[place]) for place in places}, plain)
 
     def clear(self) -> None:
         """Forgets all."""
-        self.lanes.clear()
+        self.bits = 0
         self._single.clear()

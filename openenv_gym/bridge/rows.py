@@ -15,6 +15,7 @@ from openenv_gym_protocol.metadata import is_truncated
 
 from openenv_gym.bridge.infos import InfoReader
 from openenv_gym.bridge.interface import Interface
+from openenv_gym.bridge.lane_sets import LaneSet, lanes_in
 from openenv_gym.bridge.observations import Leaves
 from openenv_gym.bridge.seeds import Seeds
 
@@ -37,29 +38,46 @@ class Final(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a lane reports of a reset or step, beside its observation."""
+    """What a lane reports of a reset or step, beside its observation.
+
+    Attributes:
+        reward: The reward.
+        terminated: Whether the episode terminated.
+        truncated: Whether it was truncated.
+        info: The info.
+        final: Of a lane that finished and began anew in this step: what the finished episode ended with.
+        is_reset: Whether it is a reset, with no reward and no flag of a step.
+    """
 
     reward: float
     terminated: bool
     truncated: bool
     info: dict[str, Any]
     final: Final | None = None
+    is_reset: bool = False
 
 
 class PlainRows(NamedTuple):
     """Steps in the midst of episodes, with nothing to say of them but numbers: as arrays, with a row for each lane.
 
     Attributes:
-        lanes: The lanes.
+        chosen: The lanes.
+        others: A bit for each of them whose row is no such step, and means nothing here.
         rewards: float64.
         seed_applied: int64, see ``seeds``.
         reward_missing: bool.
     """
 
-    lanes: Sequence[int]
+    chosen: LaneSet
+    others: int
     rewards: NDArray[np.float64]
     seed_applied: NDArray[np.int64]
     reward_missing: NDArray[np.bool_]
+
+    @property
+    def bits(self) -> int:
+        """A bit for each lane that took such a step."""
+        return self.chosen.bits & ~self.others
 
 
 @dataclass(kw_only=True)
@@ -67,50 +85,34 @@ class Rows:
     """What some lanes answered to a reset or step.
 
     Attributes:
-        lanes: The lanes that succeeded, without those of ``plain``; the lists below have one item for each.
-        plain: Those that took a step in the midst of an episode, where they were told apart.
+        lanes: The lanes that succeeded, without those of ``plain``.
+        results: What each of them reports.
+        plain: The lanes that took a step in the midst of an episode, where they were told apart.
         values: The observations of ``lanes``, or
         leaves: all observations as arrays, where
         observed: are their lanes; None if they are ``lanes``.
-        rewards: Their rewards.
-        terminations: Whether their episodes terminated.
-        truncations: Whether they were truncated.
-        resets: Whether the row is a reset, with no reward and no flag of a step.
-        infos: Their infos.
-        finals: Of lanes that finished and began anew in this step: what the finished episode ended with.
         errors: The lanes that failed.
     """
 
     lanes: list[int] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
     plain: PlainRows | None = None
     values: list[Any] = field(default_factory=list)
     leaves: Leaves | None = None
     observed: Sequence[int] | None = None
-    rewards: list[float] = field(default_factory=list)
-    terminations: list[bool] = field(default_factory=list)
-    truncations: list[bool] = field(default_factory=list)
-    resets: list[bool] = field(default_factory=list)
-    infos: list[dict[str, Any]] = field(default_factory=list)
-    finals: dict[int, Final] = field(default_factory=dict)
     errors: dict[int, OpenEnvGymError] = field(default_factory=dict)
 
     def add(self, lane: int, row: Row, *, is_reset: bool) -> None:
         """Adds the row of one lane, whose observation is a value."""
         self.lanes.append(lane)
         self.values.append(row.observation)
-        self.rewards.append(row.reward)
-        self.terminations.append(row.terminated)
-        self.truncations.append(row.truncated)
-        self.resets.append(is_reset)
-        self.infos.append(row.info)
+        self.results.append(Result(row.reward, row.terminated, row.truncated, row.info, is_reset=is_reset))
 
 
 def failed_together(rows: Rows) -> Rows:
-    """The same, with every lane as failed if one is: with the error of the first that did, which names that lane."""
-    if not rows.errors:
-        return rows
+    """Rows of which some failed, with every lane as failed: with the first one's error, which names that lane."""
     error = rows.errors[min(rows.errors)]
-    succeeded = [*rows.lanes, *(() if rows.plain is None else rows.plain.lanes)]
+    succeeded = [*rows.lanes, *(() if rows.plain is None else lanes_in(rows.plain.bits))]
     return Rows(errors={**{lane: copied(error) for lane in succeeded}, **rows.errors})
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from openenv_gym_protocol.errors import InvalidAction
 from openenv_gym.bridge.batch import batch_infos
 from openenv_gym.bridge.infos import REWARD_MISSING, SEED_APPLIED
 from openenv_gym.bridge.interface import Interface
+from openenv_gym.bridge.lane_sets import LaneSet
 from openenv_gym.bridge.rows import PlainRows, Result
 
 _OF_ARRAYS = (spaces.Box, spaces.MultiDiscrete)
@@ -28,16 +28,17 @@ class ActionArray(Mapping[int, Any]):
     """The actions of lanes, in one array.
 
     Args:
-        lanes: The lanes, ascending.
+        chosen: The lanes, ascending.
         array: A row for each, the caller's own: it may change after the call.
     """
 
-    def __init__(self, lanes: Sequence[int], array: NDArray[Any]) -> None:
-        self.lanes = lanes
+    def __init__(self, chosen: LaneSet, array: NDArray[Any]) -> None:
+        self.lanes = chosen.lanes
         self.array = array
+        self._chosen = chosen
 
     def __getitem__(self, lane: int) -> Any:
-        return self.array[self._places[lane]]
+        return self.array[self._chosen.places[lane]]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.lanes)
@@ -51,38 +52,37 @@ class ActionArray(Mapping[int, Any]):
 
     def places(self, lanes: Iterable[int]) -> list[int]:
         """The rows of some of the lanes."""
-        return [self._places[lane] for lane in lanes]
+        return [self._chosen.places[lane] for lane in lanes]
 
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        return {lane: place for place, lane in enumerate(self.lanes)}
+    def of(self, chosen: LaneSet) -> ActionArray:
+        """The actions of some of the lanes."""
+        return ActionArray(chosen, self.array[self.places(chosen.lanes)])
 
 
-def lane_actions(batched: Space[Any], single: Space[Any], actions: Any, lanes: Sequence[int]) -> Mapping[int, Any]:
+def lane_actions(batched: Space[Any], single: Space[Any], actions: Any, chosen: LaneSet) -> Mapping[int, Any]:
     """The action of each lane.
 
     Args:
         batched: The space of all actions together.
         single: The space of one.
         actions: A value of ``batched``, or a list of single actions.
-        lanes: The lanes, in the order of the actions.
+        chosen: The lanes, in the order of the actions.
 
     Raises:
         TypeError, InvalidAction, ValueError: As ``split_actions``.
     """
+    count = len(chosen.lanes)
     is_array = type(actions) is np.ndarray and isinstance(batched, _OF_ARRAYS)
-    if is_array and actions.shape == (len(lanes), *(single.shape or ())) and list(lanes) == sorted(lanes):
-        return ActionArray(lanes, actions)
-    return dict(zip(lanes, split_actions(batched, single, actions, len(lanes)), strict=True))
+    if is_array and actions.shape == (count, *(single.shape or ())) and chosen.is_ascending:
+        return ActionArray(chosen, actions)
+    return dict(zip(chosen.lanes, split_actions(batched, single, actions, count), strict=True))
 
 
-def actions_of(actions: Mapping[int, Any], lanes: Sequence[int]) -> Mapping[int, Any]:
+def actions_of(actions: Mapping[int, Any], chosen: LaneSet) -> Mapping[int, Any]:
     """Those of some of the lanes."""
-    if len(lanes) == len(actions):
+    if len(chosen.lanes) == len(actions):
         return actions
-    if isinstance(actions, ActionArray):
-        return ActionArray(lanes, actions.array[actions.places(lanes)])
-    return {lane: actions[lane] for lane in lanes}
+    return actions.of(chosen) if isinstance(actions, ActionArray) else {lane: actions[lane] for lane in chosen.lanes}
 
 
 class StepBatch(NamedTuple):
@@ -108,21 +108,20 @@ def step_batch(single: Mapping[int, Result], plain: PlainRows) -> StepBatch:
         single: Results by their places in the batch.
         plain: A row for each place; where a single result stands, it is that which counts. It becomes the batch's.
     """
-    count = len(plain.lanes)
+    count = len(plain.chosen.lanes)
     terminations, truncations = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     infos: dict[str, Any] = {}
     if single:
-        at, results = list(single), list(single.values())
-        terminations[at] = [result.terminated for result in results]
-        truncations[at] = [result.truncated for result in results]
-        plain.rewards[at] = [result.reward for result in results]
-        plain.seed_applied[at] = [result.info[SEED_APPLIED] for result in results]
-        plain.reward_missing[at] = [result.info[REWARD_MISSING] for result in results]
+        for place, result in single.items():
+            terminations[place], truncations[place] = result.terminated, result.truncated
+            plain.rewards[place] = result.reward
+            plain.seed_applied[place] = result.info[SEED_APPLIED]
+            plain.reward_missing[place] = result.info[REWARD_MISSING]
         infos = _single_infos(count, single)
     if count:
         # What every info has is a column already.
-        for key, column in ((SEED_APPLIED, plain.seed_applied), (REWARD_MISSING, plain.reward_missing)):
-            infos[key], infos[f"_{key}"] = column, np.ones(count, np.bool_)
+        for key, column in zip(_OF_ALL, (plain.seed_applied, plain.reward_missing), strict=True):
+            infos[key], infos[f"_{key}"] = column, np.full(count, fill_value=True)
     return StepBatch(plain.rewards, terminations, truncations, infos)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import InvalidAction, OpenEnvGymError
 
 from openenv_gym.bridge.failing import Failing
+from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates, lanes_over
 from openenv_gym.bridge.lanes.answers import Answer, Ask
 from openenv_gym.bridge.lanes.group import LaneGroup
@@ -37,7 +38,7 @@ class Stepping:
     Attributes:
         states: What is remembered of each lane.
         observations: The last observation of each lane.
-        running: The lanes that were asked and have not settled.
+        running: A bit for each lane that was asked and has not settled.
         results: The lanes that settled, and were not taken.
         errors: The lanes that failed, and were not taken.
     """
@@ -52,72 +53,82 @@ class Stepping:
     ) -> None:
         self.states = LaneStates(len(lanes), mode, max_steps)
         self.observations = LastObservations(setup.observation_space, len(lanes))
-        self.running: set[int] = set()
+        self.running = 0
         self.results = Results(len(lanes))
         self.errors: dict[int, OpenEnvGymError] = {}
         self._lanes = lanes
         self._setup = setup
         self._mode = mode
         self._failing = failing
-        self._resetting: set[int] = set()
+        self._resetting = 0
         self._again: list[int] = []
         self._ended: dict[int, Result] = {}
 
-    def reset(self, lanes: Sequence[int], seeds: Mapping[int, int | None], once: Mapping[str, Any] | None) -> None:
+    @property
+    def busy(self) -> int:
+        """A bit for each lane that is running, or whose result or error was not taken."""
+        busy = self.running | self.results.bits
+        return busy | bits_of(self.errors) if self.errors else busy
+
+    def reset(self, chosen: LaneSet, seeds: Mapping[int, int | None], once: Mapping[str, Any] | None) -> None:
         """Begins to reset lanes, connecting those that have no session.
 
         Args:
-            lanes: The lanes, of which none is running.
+            chosen: The lanes, of which none is running.
             seeds: The seed of each, or None.
             once: Reset options that go before the constructor's this once.
         """
         self._lanes.guard.is_at_work = True
-        for lane in lanes:
+        for lane in chosen.lanes:
             self.states[lane].seed(seeds[lane])
-        self._resetting.update(lanes)
-        self.running.update(lanes)
-        self._lanes.start(self._resets(lanes, seeds, once), self._setup.timeouts.reset)
+        self._resetting |= chosen.bits
+        self.running |= chosen.bits
+        self._lanes.start(self._resets(chosen.lanes, seeds, once), self._setup.timeouts.reset)
 
-    def step(self, actions: Mapping[int, Any]) -> None:
+    def step(self, chosen: LaneSet, actions: Mapping[int, Any]) -> None:
         """Begins a step.
 
         Args:
-            actions: An action for each of some lanes, of which none is running.
+            chosen: The lanes, of which none is running.
+            actions: An action for each.
 
         Raises:
             EpisodeOver: A lane's episode is over and autoreset is disabled. Nothing was sent.
             InvalidAction: An action is outside its space. Nothing was sent.
         """
         interface = self._setup.interface()
-        over = lanes_over(self.states, actions)
-        resets = [lane for lane in over if not self._is_kept(lane)]
+        over = lanes_over(self.states, chosen)
+        resets = [lane for lane in over if not self._is_kept(lane)] if over else []
         # Every action is written before anything is sent or drawn: a wrong one leaves all lanes as they were.
         written = []
-        asked = [lane for lane in actions if lane not in resets] if resets else actions
-        for group, members in self._lanes.grouped(asked):
-            idle = sorted({*over}.intersection(members))
+        asked = [lane for lane in chosen.lanes if lane not in resets] if resets else chosen.lanes
+        for group, lanes in self._lanes.grouped(asked):
+            members = lane_set(lanes, len(self.states))
+            idle = [lane for lane in over if members.bits >> lane & 1] if over else []
             try:
                 written.append((group, members, idle, group.write(interface, actions_of(actions, members), idle)))
             except InvalidAction as error:
                 error.args = (f"{error.message} [lane {error.lane}]",)
                 raise
         self._lanes.guard.is_at_work = True
-        self.running.update(actions)
+        self.running |= chosen.bits
         asks: dict[float | None, list[Ask]] = {}
         for group, members, idle, batch in written:
             timeout = self._timeout(group, may_reset=bool(idle))
-            seeds = self._next_seeds(members, idle) if group.keeps_episodes else {}
+            seeds = self.states.next_seeds(members, idle) if group.keeps_episodes else {}
             asks.setdefault(timeout, []).extend(group.step(batch, seeds, timeout))
-        asks.setdefault(self._setup.timeouts.reset, []).extend(self._resets(resets, dict.fromkeys(resets), None))
+        if resets:
+            asks.setdefault(self._setup.timeouts.reset, []).extend(self._resets(resets, dict.fromkeys(resets), None))
         for timeout, together in asks.items():
             self._lanes.start(together, timeout)
-        self._reset_again()
+        if self._again:
+            self._reset_again()
 
-    def settle(self, lanes: Iterable[int], timeout: float | None = None, *, at_least: int | None = None) -> bool:
+    def settle(self, wanted: int, timeout: float | None = None, *, at_least: int | None = None) -> bool:
         """Waits until lanes have settled.
 
         Args:
-            lanes: The lanes to wait for.
+            wanted: A bit for each lane to wait for.
             timeout: Seconds to wait; None to wait until the deadline of the calls themselves.
             at_least: How many of them are enough; None for all.
 
@@ -125,19 +136,18 @@ class Stepping:
             Whether they have.
         """
         self._lanes.guard.is_at_work = True  # an interrupt of the wait loses what is waited for
-        wanted = set(lanes)
-        spare = 0 if at_least is None else max(len(wanted) - at_least, 0)
+        spare = 0 if at_least is None else max(wanted.bit_count() - at_least, 0)
         end = None if timeout is None else time.monotonic() + timeout
-        if len(wanted & self.running) <= spare:
+        if (wanted & self.running).bit_count() <= spare:
             self._read()  # nothing has to be waited for, and what is there is taken
-        while len(wanted & self.running) > spare:
+        while (open_lanes := (wanted & self.running).bit_count()) > spare:
             # Others that run beside them may come first.
-            needed = len(wanted & self.running) - spare if wanted >= self.running else 1
+            needed = 1 if self.running & ~wanted else open_lanes - spare
             in_time = self._lanes.wait(needed, None if end is None else end - time.monotonic())
             self._read()
             if not in_time:
                 break
-        return len(wanted & self.running) <= spare
+        return (wanted & self.running).bit_count() <= spare
 
     def give_up(self, reason: str) -> None:
         """Gives up what is under way; its lanes are lost."""
@@ -147,10 +157,9 @@ class Stepping:
 
     def forget(self) -> None:
         """Forgets what is under way and what was not taken."""
-        self.running.clear()
+        self.running = self._resetting = 0
         self.results.clear()
         self.errors.clear()
-        self._resetting.clear()
         self._ended.clear()
         self._again.clear()
 
@@ -179,23 +188,12 @@ class Stepping:
         is_alive = not self._lanes[lane].needs_connection
         return self._lanes.group_of(lane).keeps_episodes and is_alive and not self.states[lane].must_reset
 
-    def _next_seeds(self, lanes: Sequence[int], idle: Sequence[int]) -> dict[int, int]:
-        """The seeds that are sent ahead with a step, in which the idle lanes reset."""
-        states = self.states
-        seeds = {lane: states[lane].reset_seed(None, is_new_session=False) for lane in idle}
-        given = {lane: seed for lane, seed in seeds.items() if seed is not None}
-        if self._mode is not AutoresetMode.DISABLED:
-            # In NEXT_STEP too: of an episode whose last row could not be read, the server alone knows that it is over.
-            others = [lane for lane in lanes if lane not in seeds] if seeds else lanes
-            given.update({lane: seed for lane in others if (seed := states[lane].next_seed()) is not None})
-        return given
-
     def _timeout(self, group: LaneGroup, *, may_reset: bool) -> float | None:
         timeouts = self._setup.timeouts
         # A server that resets within a step answers when it has done both.
-        both = group.keeps_episodes and (self._mode is AutoresetMode.SAME_STEP or may_reset)
-        phases = [timeouts.step, timeouts.reset] if both else [timeouts.step]
-        return None if None in phases else max(phase for phase in phases if phase is not None)
+        if not (group.keeps_episodes and (self._mode is AutoresetMode.SAME_STEP or may_reset)):
+            return timeouts.step
+        return None if timeouts.step is None or timeouts.reset is None else max(timeouts.step, timeouts.reset)
 
     def _read(self) -> None:
         interface = self._setup.interface()
@@ -205,9 +203,16 @@ class Stepping:
         for answers in by_source.values():
             group: LaneGroup = answers[0].source
             for rows in group.read(interface, answers, self.states):
-                # A failed lane that goes on is reset: here, not without the others, whose episodes end with its.
-                self._note(rows if group.is_divisible or not self._failing.goes_on else failed_together(rows))
-        self._reset_again()
+                self._note(rows if not rows.errors or self._may_go_on(group) else failed_together(rows))
+        if self._again:
+            self._reset_again()
+
+    def _may_go_on(self, group: LaneGroup) -> bool:
+        """Whether lanes of a group go on beside one that failed.
+
+        A failed lane that goes on is reset: in some groups not without the others, whose episodes end with its.
+        """
+        return group.is_divisible or not self._failing.goes_on
 
     def _note(self, rows: Rows) -> None:
         if rows.leaves is not None:
@@ -216,10 +221,8 @@ class Stepping:
             self.observations.put(rows.lanes, rows.values)
         if rows.plain is not None:
             self._stepped_plainly(rows.plain)
-        for row, lane in enumerate(rows.lanes):
-            final = rows.finals.get(lane)
-            result = Result(rows.rewards[row], rows.terminations[row], rows.truncations[row], rows.infos[row], final)
-            if rows.resets[row]:
+        for lane, result in zip(rows.lanes, rows.results, strict=True):
+            if result.is_reset:
                 self._begun(lane, result)
             else:
                 self._stepped(lane, result)
@@ -235,7 +238,6 @@ class Stepping:
 
     def _begun(self, lane: int, result: Result) -> None:
         self.states.begin(lane)
-        self.states.note(lane)
         self._failing.succeeded(lane)
         ended = self._ended.pop(lane, None)
         # In SAME_STEP the step that came before gives all but the info.
@@ -249,7 +251,6 @@ class Stepping:
             result = result._replace(truncated=end.truncated)
         if result.final is not None:
             self.states.begin(lane)
-        self.states.note(lane)
         if result.final is None and end.reset_now:
             self._end(lane, result)
             return
@@ -257,8 +258,8 @@ class Stepping:
 
     def _stepped_plainly(self, rows: PlainRows) -> None:
         """Does what ``_stepped`` does, for steps that end nothing."""
-        self.states.stepped_plainly(rows.lanes)
-        self.running.difference_update(rows.lanes)
+        self.states.stepped_plainly(rows)
+        self.running &= ~rows.bits
         self.results.add_plain(rows)
 
     def _end(self, lane: int, result: Result) -> None:
@@ -269,15 +270,15 @@ class Stepping:
     def _fail(self, lane: int, error: OpenEnvGymError) -> None:
         self.states[lane].is_in_doubt = True
         self.states.note(lane)
-        info = None if lane in self._resetting else self._failing.info(lane, error)
+        info = None if self._resetting >> lane & 1 else self._failing.info(lane, error)
         if info is None:
-            self.running.discard(lane)
-            self._resetting.discard(lane)
+            self._settled(lane)
             self._ended.pop(lane, None)
             self.errors[lane] = error
             return
         state = self.states[lane]
         state.rules.is_over = state.must_reset = True
+        self.states.note(lane)
         missing = state.reader.info({}, reward_missing=True)
         result = Result(0.0, terminated=False, truncated=True, info={**missing, **info})
         if self._mode is not AutoresetMode.SAME_STEP:
@@ -288,6 +289,9 @@ class Stepping:
             self._end(lane, result)
 
     def _done(self, lane: int, result: Result) -> None:
-        self.running.discard(lane)
-        self._resetting.discard(lane)
+        self._settled(lane)
         self.results.add(lane, result)
+
+    def _settled(self, lane: int) -> None:
+        self.running &= ~(1 << lane)
+        self._resetting &= ~(1 << lane)

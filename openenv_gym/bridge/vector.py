@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from gymnasium import Space
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
+from openenv_gym_protocol.errors import OpenEnvGymError
 
 from openenv_gym.bridge.batch import batch_infos
 from openenv_gym.bridge.checks import check_count, read_autoreset_mode
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.failing import check_on_failure
 from openenv_gym.bridge.guard import one_at_a_time
+from openenv_gym.bridge.lane_sets import LaneSet, lane_set
 from openenv_gym.bridge.lane_vector import LaneVector
 from openenv_gym.bridge.masks import reset_mask
 from openenv_gym.bridge.schema.derived import View
@@ -172,13 +175,17 @@ class RemoteVectorEnv(LaneVector):
         self._enter()
         seeds = lane_seeds(seed, self.num_envs)
         lanes, rest = reset_mask(options, self.num_envs)
+        chosen = lane_set(lanes, self.num_envs)
         self._setup.reset_data(rest)
-        self._pending.check_free("reset", lanes)
+        self._pending.check_free("reset", chosen)
         if len(lanes) < self.num_envs:
             self._check_started("reset() of some lanes")
-        with self._noting_failure():
-            self._stepping.reset(lanes, {lane: seeds[lane] for lane in lanes}, rest)
-            self._pending.begin("reset", lanes)
+        try:
+            self._stepping.reset(chosen, {lane: seeds[lane] for lane in lanes}, rest)
+        except OpenEnvGymError as error:
+            self._note_failure(error)
+            raise
+        self._pending.begin("reset", chosen)
 
     @one_at_a_time
     def reset_wait(self, timeout: float | None = None) -> tuple[Any, dict[str, Any]]:
@@ -195,7 +202,9 @@ class RemoteVectorEnv(LaneVector):
         return self._end_reset(timeout)
 
     def _end_reset(self, timeout: float | None) -> tuple[Any, dict[str, Any]]:
-        lanes = self._settle("reset", timeout)
+        self._enter()
+        self._pending.check_begun("reset")
+        lanes = self._settled(timeout)
         if len(lanes) == self.num_envs:
             self._failure = None
         infos = [(lane, self._stepping.results.pop(lane).info) for lane in lanes]
@@ -235,13 +244,18 @@ class RemoteVectorEnv(LaneVector):
 
     def _begin_step(self, actions: Any) -> None:
         self._enter()
-        lanes = list(range(self.num_envs))
-        self._pending.check_free("step", lanes)
+        self._pending.check_free("step", self._everyone)
         self._check_started("step()")
-        given = lane_actions(self.action_space, self.single_action_space, actions, lanes)
-        with self._noting_failure():
-            self._stepping.step(given)
-        self._pending.begin("step", lanes)
+        self._step(self._everyone, self.action_space, actions)
+        self._pending.begin("step", self._everyone)
+
+    def _step(self, chosen: LaneSet, batched: Space[Any], actions: Any) -> None:
+        given = lane_actions(batched, self.single_action_space, actions, chosen)
+        try:
+            self._stepping.step(chosen, given)
+        except OpenEnvGymError as error:
+            self._note_failure(error)
+            raise
 
     @one_at_a_time
     def step_wait(self, timeout: float | None = None) -> VectorStep:
@@ -256,10 +270,12 @@ class RemoteVectorEnv(LaneVector):
                 late. What comes is never taken for the result of another call.
             OpenEnvGymError: A lane failed; the error names it.
         """
+        self._enter()
+        self._pending.check_begun("step")
         return self._end_step(timeout)
 
     def _end_step(self, timeout: float | None) -> VectorStep:
-        lanes = self._settle("step", timeout)
+        lanes = self._settled(timeout)
         batch = self._stepping.results.take(lanes)
         observations = self._stepping.observations.batch()
         return observations, batch.rewards, batch.terminations, batch.truncations, batch.infos
@@ -282,10 +298,7 @@ class RemoteVectorEnv(LaneVector):
         chosen = self._chosen(lanes)
         self._pending.check_free("send", chosen)
         self._check_started("send()")
-        batched = batch_space(self.single_action_space, len(chosen))
-        given = lane_actions(batched, self.single_action_space, actions, chosen)
-        with self._noting_failure():
-            self._stepping.step(given)
+        self._step(chosen, batch_space(self.single_action_space, len(chosen.lanes)), actions)
 
     @one_at_a_time
     def recv(self, min_lanes: int = 1, timeout: float | None = None) -> LanesStep:
@@ -318,14 +331,17 @@ class RemoteVectorEnv(LaneVector):
             batch.infos,
         )
 
-    def _chosen(self, lanes: Sequence[int] | NDArray[np.int64] | None) -> list[int]:
-        chosen = list(range(self.num_envs)) if lanes is None else [int(lane) for lane in lanes]
+    def _chosen(self, lanes: Sequence[int] | NDArray[np.int64] | None) -> LaneSet:
+        if lanes is None:
+            return self._everyone
+        chosen = [int(lane) for lane in lanes]
         if len(set(chosen)) != len(chosen) or not all(0 <= lane < self.num_envs for lane in chosen):
             raise ValueError(f"lanes must be different indices below {self.num_envs}, not {chosen}.")
-        return chosen
+        return lane_set(chosen, self.num_envs)
 
-    def _settle(self, call: str, timeout: float | None) -> list[int]:
-        self._enter()
-        self._pending.check_begun(call)
-        with self._noting_failure():
+    def _settled(self, timeout: float | None) -> Sequence[int]:
+        try:
             return self._pending.end(timeout)
+        except OpenEnvGymError as error:
+            self._note_failure(error)
+            raise

@@ -393,5 +393,4 @@ def _whole(seed: SupportsIndex) -> int:
 
 def _payload(reply: Reply) -> dict[str, Any]:
     """A reply's ``data`` as it stood on the wire."""
-    data = cast(ObservationReply, reply).data
-    return {name: getattr(data, name) for name in data.model_fields_set}
+    return cast(ObservationReply, reply).data.fields

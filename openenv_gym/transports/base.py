@@ -53,7 +53,8 @@ class ConnectionOptions:
 class Listener(Protocol):
     """Who is told what a connection brings. Both methods are called on the event loop and must not block.
 
-    They may be called before the connector has returned: a server that refuses speaks first.
+    They may be called before the connector has returned: a server that refuses speaks first. While the connection is
+    lent, ``frame_received`` is called on the thread that has it.
     """
 
     def frame_received(self, frame: str | bytes) -> None:
@@ -64,7 +65,7 @@ class Listener(Protocol):
 
 
 class Connection(Protocol):
-    """An open connection. Its methods are called on its event loop."""
+    """An open connection. Its methods are called on its event loop; while it is lent, on the thread that has it."""
 
     @property
     def is_open(self) -> bool:
@@ -83,6 +84,9 @@ class Connection(Protocol):
 
     async def close(self) -> None:
         """Closes with the closing handshake, within a short bound. Never raises."""
+
+    def dismiss(self) -> None:
+        """Closes as ``close`` does, and does not wait for it. Never raises."""
 
     def abort(self) -> None:
         """Closes at once, without a handshake; what is on its way is dropped. Never raises."""

@@ -83,8 +83,22 @@ class EpisodeRules:
         Returns:
             The flags to report, the time limit included.
         """
+        truncated = self.noted(terminated=terminated, truncated=truncated)
+        return End(terminated, truncated, self.resets_now)
+
+    def noted(self, *, terminated: bool, truncated: bool) -> bool:
+        """Does what ``stepped`` does.
+
+        Returns:
+            Whether the episode was cut off, by the time limit too.
+        """
         self.elapsed += 1
         if self.max_steps is not None and self.elapsed >= self.max_steps:
             truncated = True
         self.is_over = terminated or truncated
-        return End(terminated, truncated, self.is_over and self.mode is AutoresetMode.SAME_STEP)
+        return truncated
+
+    @property
+    def resets_now(self) -> bool:
+        """Whether a reset belongs to the step that was noted last."""
+        return self.is_over and self.mode is AutoresetMode.SAME_STEP

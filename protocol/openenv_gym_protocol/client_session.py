@@ -12,10 +12,10 @@ from enum import Enum
 from openenv_gym_protocol import codec, errors
 from openenv_gym_protocol.messages import (
     ANSWER_OF,
+    AnyRequest,
     CloseRequest,
     ErrorReply,
     Reply,
-    Request,
     ResetRequest,
 )
 
@@ -60,14 +60,14 @@ class ClientSession:
     def __init__(self) -> None:
         self.state = SessionState.UNCONNECTED
         self.cause: errors.OpenEnvGymError | None = None
-        self._open: Request | None = None
+        self._open: AnyRequest | None = None
 
     @property
     def needs_connection(self) -> bool:
         """Whether a connection has to be opened before a request may be written."""
         return self.state in (SessionState.UNCONNECTED, SessionState.LOST)
 
-    def check(self, request: Request) -> None:
+    def check(self, request: AnyRequest) -> None:
         """Refuses a request that the state does not allow; called before a connection is opened for it.
 
         Raises:
@@ -87,7 +87,7 @@ class ClientSession:
         self.state = SessionState.READY
         self.cause = None
 
-    def request(self, request: Request) -> str:
+    def request(self, request: AnyRequest) -> str:
         """Opens a request.
 
         Returns:

@@ -5,39 +5,61 @@ from __future__ import annotations
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from openenv_gym_protocol import errors, json_codec
 from openenv_gym_protocol.messages import (
-    REPLY_TYPES,
+    OTHER_REPLY_TYPES,
     REQUEST_TYPES,
+    AnyRequest,
     CloseRequest,
     ErrorData,
+    ObservationReply,
+    OtherReply,
     Reply,
     Request,
     StateRequest,
-    StepRequest,
+    WrittenStep,
+    WrongField,
 )
 
 _M = TypeVar("_M", bound=BaseModel)
 
-_read_reply = TypeAdapter[Reply](Annotated[Reply, Field(discriminator="type")]).validator.validate_json
+_WITHOUT_DATA = (StateRequest, CloseRequest)
+_read_other = TypeAdapter[OtherReply](Annotated[OtherReply, Field(discriminator="type")]).validate_python
 
 
-def encode_request(request: Request) -> str:
+def encode_request(request: AnyRequest) -> str:
     """Writes a client's frame. NaN and the infinities travel as bare tokens, as Python's json writes them.
 
     Raises:
         InvalidAction: The action holds something that JSON cannot carry, such as a lone surrogate.
         InvalidMessage: The data of another request does.
     """
+    if isinstance(request, WrittenStep):
+        return request.frame
     message: dict[str, Any] = {"type": request.type}
-    if not isinstance(request, StateRequest | CloseRequest):
+    if not isinstance(request, _WITHOUT_DATA):
         message["data"] = request.data
+    return _encoded(message)
+
+
+def written_step(data: dict[str, Any]) -> WrittenStep:
+    """Writes a step request ahead; same errors as ``encode_request``.
+
+    Args:
+        data: The action's fields.
+    """
+    return WrittenStep(_encoded({"type": WrittenStep.type, "data": data}))
+
+
+def _encoded(message: dict[str, Any]) -> str:
     try:
         return json_codec.encode(message).decode()
     except errors.ExecutionError as error:
-        refusal = errors.InvalidAction if isinstance(request, StepRequest) else errors.InvalidMessage
-        raise refusal(f"The {request.type} request cannot be sent: {error}") from error
+        kind = message["type"]
+        refusal = errors.InvalidAction if kind == WrittenStep.type else errors.InvalidMessage
+        raise refusal(f"The {kind} request cannot be sent: {error}") from error
 
 
 def decode_request(frame: str | bytes) -> Request:
@@ -70,10 +92,12 @@ def decode_reply(frame: str | bytes) -> Reply:
     if isinstance(frame, bytes):
         raise errors.InvalidJson("The server sent a binary frame, which is not part of the standard wire.")
     try:
-        reply: Reply = _read_reply(frame)
+        value = from_json(frame)
+        if type(value) is dict and value.get("type") == ObservationReply.type:
+            return ObservationReply(value.get("data"))
+        return _read_other(value)
     except (ValueError, TypeError):
         return _reply_step_by_step(frame)
-    return reply
 
 
 def _reply_step_by_step(frame: str) -> Reply:
@@ -82,15 +106,20 @@ def _reply_step_by_step(frame: str) -> Reply:
     if not isinstance(value, dict):
         raise errors.UnexpectedReply(f"The server sent {_json_kind(value)} where a JSON object belongs.")
     kind = value.get("type", "")
-    model = REPLY_TYPES.get(kind) if isinstance(kind, str) else None
-    if model is None:
+    model = OTHER_REPLY_TYPES.get(kind) if isinstance(kind, str) else None
+    if model is None and kind != ObservationReply.type:
         raise errors.UnexpectedReply(f"The server sent a message of unknown type {_shortened(kind)!r}.")
     try:
-        return model.model_validate(value)
+        return ObservationReply(value.get("data")) if model is None else model.model_validate(value)
+    except WrongField as error:
+        raise _wrong_at(kind, error.place, str(error)) from error
     except ValidationError as error:
         fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"]))
-        raise errors.UnexpectedReply(f"The server's {kind} message is wrong at {where!r}: {fault['msg']}.") from error
+        raise _wrong_at(kind, ".".join(map(str, fault["loc"])), fault["msg"]) from error
+
+
+def _wrong_at(kind: str, where: str, reason: str) -> errors.UnexpectedReply:
+    return errors.UnexpectedReply(f"The server's {kind} message is wrong at {where!r}: {reason}.")
 
 
 def error_from_reply(data: ErrorData) -> errors.OpenEnvGymError:

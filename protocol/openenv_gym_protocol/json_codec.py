@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from openenv_gym_protocol.errors import ExecutionError, InvalidJson
@@ -18,6 +19,8 @@ MAX_FRAME_BYTES = 100 * 1024 * 1024
 
 NonFinite = Literal["null", "constants"]
 """How NaN and the infinities are written: as null, or as the tokens NaN, Infinity and -Infinity."""
+
+_UNWRITABLE = (PydanticSerializationError, TypeError, ValueError, UnicodeError)
 
 
 def array_fallback(value: Any) -> Any:
@@ -40,8 +43,29 @@ def encode(value: Any, *, non_finite: NonFinite = "constants") -> bytes:
     """
     try:
         return to_json(value, inf_nan_mode=non_finite, fallback=array_fallback)
-    except (PydanticSerializationError, TypeError, ValueError, UnicodeError) as error:
-        raise ExecutionError(f"The value cannot be sent as JSON: {error}") from error
+    except _UNWRITABLE as error:
+        raise _unwritable(error) from error
+
+
+def encode_model(model: BaseModel, *, exclude: set[str]) -> bytes:
+    """Writes the fields of a model as compact JSON, as the model has them written.
+
+    Raises:
+        ExecutionError: They hold something that JSON cannot carry.
+    """
+    write = model.__pydantic_serializer__.to_json
+    try:
+        # The fallback takes a third of the time, and only fields that hold something else than they declare need it.
+        return write(model, exclude=exclude)
+    except _UNWRITABLE:
+        try:
+            return write(model, exclude=exclude, fallback=array_fallback)
+        except _UNWRITABLE as error:
+            raise _unwritable(error) from error
+
+
+def _unwritable(error: Exception) -> ExecutionError:
+    return ExecutionError(f"The value cannot be sent as JSON: {error}")
 
 
 def decode(text: str | bytes) -> Any:

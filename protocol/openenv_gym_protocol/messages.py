@@ -6,9 +6,10 @@ Source: OpenEnv 0.10's wire as captured; see docs/architecture.md.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class _Request(BaseModel):
@@ -50,6 +51,22 @@ class McpRequest(_Request):
 
 Request: TypeAlias = ResetRequest | StepRequest | StateRequest | CloseRequest | McpRequest
 
+
+@dataclass(frozen=True, slots=True)
+class WrittenStep:
+    """A step request that was written already; equal ones may be one.
+
+    Attributes:
+        frame: The frame.
+    """
+
+    type: ClassVar[Literal["step"]] = "step"
+    frame: str
+
+
+AnyRequest: TypeAlias = Request | WrittenStep
+"""What a client can send."""
+
 REQUEST_TYPES: dict[str, type[Request]] = {
     "reset": ResetRequest,
     "step": StepRequest,
@@ -68,13 +85,56 @@ Reward: TypeAlias = bool | int | float | None
 """A reward as the wire carries it: its JSON type is kept, and null means that there is none."""
 
 
-class ObservationData(_Reply):
-    """What a reset or step returns: the observation's fields, the reward and the end of the episode."""
+_REWARD_TYPES = (float, int, type(None), bool)
 
-    observation: dict[str, Any]
-    reward: StrictBool | StrictInt | StrictFloat | None = None
-    done: StrictBool = False
-    metadata: dict[str, Any] | None = None
+
+class WrongField(ValueError):
+    """A field of a reply that is missing, or of another type than the wire's.
+
+    Attributes:
+        place: Where it stands.
+    """
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
+class ObservationData:
+    """What a reset or step returns: the observation's fields, the reward and the end of the episode.
+
+    No model of pydantic's, as most of what is read on this wire is one of these.
+
+    Args:
+        fields: The reply's ``data``.
+
+    Attributes:
+        fields: All of it as it stood on the wire, with the keys that a later server adds.
+        observation: The observation's fields.
+        reward: The reward.
+        done: Whether the episode is over.
+        metadata: What the environment says beside it; see ``all_metadata``.
+
+    Raises:
+        WrongField: A field is missing or of another type; none is converted.
+    """
+
+    __slots__ = ("done", "fields", "metadata", "observation", "reward")
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self.fields = fields
+        self.observation: dict[str, Any] = fields.get("observation", ())
+        self.reward: Reward = fields.get("reward")
+        self.done: bool = fields.get("done", False)
+        self.metadata: dict[str, Any] | None = fields.get("metadata")
+        if type(self.observation) is not dict:
+            raise WrongField("data.observation", "it is no object")
+        if type(self.reward) not in _REWARD_TYPES:
+            raise WrongField("data.reward", "it is neither a number nor a boolean nor null")
+        if type(self.done) is not bool:
+            raise WrongField("data.done", "it is no boolean")
+        if self.metadata is not None and type(self.metadata) is not dict:
+            raise WrongField("data.metadata", "it is neither an object nor null")
 
     @property
     def all_metadata(self) -> dict[str, Any]:
@@ -85,11 +145,23 @@ class ObservationData(_Reply):
         return inside if isinstance(inside, dict) else {}
 
 
-class ObservationReply(_Reply):
-    """Answers reset and step."""
+class ObservationReply:
+    """Answers reset and step.
 
-    type: Literal["observation"] = "observation"
-    data: ObservationData
+    Args:
+        data: What it returns, as it stood on the wire.
+
+    Raises:
+        WrongField: It is no object, or one of its fields is wrong.
+    """
+
+    __slots__ = ("data",)
+    type: ClassVar[Literal["observation"]] = "observation"
+
+    def __init__(self, data: Any) -> None:
+        if not isinstance(data, dict):
+            raise WrongField("data", "it is no object")
+        self.data = ObservationData(data)
 
 
 class StateReply(_Reply):
@@ -120,19 +192,20 @@ class ErrorReply(_Reply):
     data: ErrorData
 
 
-Reply: TypeAlias = ObservationReply | StateReply | McpReply | ErrorReply
+OtherReply: TypeAlias = StateReply | McpReply | ErrorReply
+Reply: TypeAlias = ObservationReply | OtherReply
 
-REPLY_TYPES: dict[str, type[Reply]] = {
-    "observation": ObservationReply,
+OTHER_REPLY_TYPES: dict[str, type[OtherReply]] = {
     "state": StateReply,
     "mcp": McpReply,
     "error": ErrorReply,
 }
-"""The reply class of each ``type``."""
+"""The reply class of each ``type`` but ``observation``."""
 
-ANSWER_OF: dict[type[Request], type[Reply] | None] = {
+ANSWER_OF: dict[type[AnyRequest], type[Reply] | None] = {
     ResetRequest: ObservationReply,
     StepRequest: ObservationReply,
+    WrittenStep: ObservationReply,
     StateRequest: StateReply,
     McpRequest: McpReply,
     CloseRequest: None,

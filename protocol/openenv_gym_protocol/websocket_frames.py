@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import struct
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -83,6 +84,11 @@ class FrameReader:
         self._parts = bytearray()
         self._parts_opcode: Opcode | None = None
         self._ended = False
+
+    @property
+    def missing(self) -> int:
+        """How many bytes the frame misses that has begun to come; 0 where none has."""
+        return self._missing - self._held_bytes if self._held else 0
 
     def feed(self, data: bytes) -> list[Event]:
         """Takes bytes, and returns what they complete, in order.
@@ -214,6 +220,7 @@ def _close(payload: bytes) -> Close:
         raise _Broken(_INVALID_DATA, "a close frame whose reason is not UTF-8") from error
 
 
+@functools.lru_cache(maxsize=2048)  # most messages of a connection have few lengths
 def _head(opcode: int, size: int, mask_bit: int) -> bytes:
     if size < 126:
         return bytes((_FINAL | opcode, mask_bit | size))

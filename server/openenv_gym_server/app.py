@@ -14,8 +14,8 @@ from starlette.routing import Route, WebSocketRoute
 
 from openenv_gym_server import logs
 from openenv_gym_server.config import ServerConfig, ServerMode, session_limit
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract
 from openenv_gym_server.guard import Guard
 from openenv_gym_server.routes.faults import install_fault_handlers
 from openenv_gym_server.routes.http import control_routes

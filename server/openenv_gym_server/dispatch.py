@@ -6,13 +6,12 @@ awaited by its loop, and a plain environment's never suspend, so that a thread r
 
 from __future__ import annotations
 
-import asyncio
+import functools
 import inspect
-import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any, TypeAlias, TypeVar
 
 from openenv_gym_protocol.errors import (
     ExecutionError,
@@ -23,73 +22,40 @@ from openenv_gym_protocol.errors import (
 )
 from pydantic import BaseModel
 
-from openenv_gym_server.config import ServerConfig, ServerMode
-from openenv_gym_server.counters import Tally
-from openenv_gym_server.definition import Definition
-from openenv_gym_server.failures import FailureReporter
-from openenv_gym_server.loops import runs_on_a_loop, wait_for
-from openenv_gym_server.serialisation import Result, state_data, take_apart, to_json
+from openenv_gym_server.contract import Contract
+from openenv_gym_server.loops import run_to_end, wait_for
+from openenv_gym_server.serialisation import (
+    Result,
+    checked_reward,
+    is_model,
+    outcome_of,
+    ready_to_write,
+    state_data,
+    take_apart,
+    to_json,
+)
 from openenv_gym_server.traits import Method, find_method
 from openenv_gym_server.validation import read_action, read_reset
-
-logger = logging.getLogger(__name__)
+from openenv_gym_server.watched import Activity, Watched
 
 _T = TypeVar("_T")
 
+Values: TypeAlias = tuple[Any, Any, bool, bool, Mapping[str, Any]]
+"""What ``step_values`` returns: the observation's value, the reward, terminated, truncated and the info."""
+
 _NO_OPTIONS: Mapping[str, Any] = {}
-_MAX_DROPPED_KEYS = 50
-_MAX_KEY_LENGTH = 60
-"""Bounds for what strangers can write into the log."""
 
 
-class Activity(NamedTuple):
-    """A call into environment code that is under way."""
-
-    operation: str
-    started: float
-    """On the monotonic clock, in seconds."""
-    timeout_s: float | None = None
-    """The request's own deadline, in seconds, where its transport can carry one."""
-
-
-@dataclass
-class Contract:
-    """What every session of an app has in common."""
-
-    definition: Definition
-    config: ServerConfig
-    reporter: FailureReporter = field(init=False)
-    dropped_keys: set[str] = field(default_factory=set)
-    """Reset keys that the environment does not take and that were logged already."""
-
-    def __post_init__(self) -> None:
-        self.reporter = FailureReporter(self.config)
-
-    def enter_debug(self) -> None:
-        """Lifts all deadlines and sends tracebacks to clients."""
-        self.config = replace(self.config, debug=True)
-        self.reporter = FailureReporter(self.config)
-
-
-class Host:
+class Host(Watched):
     """Owns one session's environment and runs its code; used from one thread only.
 
     Attributes:
-        activity: The call into environment code under way, if any; other threads may read it.
-        abandoned: Nobody waits for its answers any more, so that a cancelled call may end without one.
-        patience: The seconds that the running request allows, where its transport carries a deadline and keeps it
-            itself; the server's own limits are not shorter then.
-        as_columns: Observations go into columns, and into no JSON.
+        as_columns: Observations go into columns, and into no JSON: they are handed on as they are.
     """
 
     def __init__(self, contract: Contract, session_id: str) -> None:
-        self.contract = contract
-        self.session_id = session_id
-        self.activity: Activity | None = None
-        self.abandoned = False
-        self.patience: float | None = None
+        super().__init__(contract, session_id)
         self.as_columns = False
-        self.tally = Tally()
         self._environment: Any = None
         self._class: type = object
 
@@ -132,7 +98,7 @@ class Host:
         except InvalidMessage:
             self.tally.invalid += 1
             raise
-        self._log_dropped(data.keys() - options.keys())
+        self.contract.log_dropped(data.keys() - options.keys(), self.session_id)
         self.tally.resets += 1
         return await self._observe(method, (), options)
 
@@ -151,14 +117,13 @@ class Host:
         if not options:
             return await self.take(action)
         self.tally.steps += 1
-        method = self._method("step")
-        taken = {key: value for key, value in options.items() if method.takes(key)}
-        return await self._observe(method, (action,), taken, options.get("timeout_s"))
+        method = self._step_method
+        return await self._observe(method, (action,), method.taken(options), options.get("timeout_s"))
 
     async def take(self, action: BaseModel) -> Result:
         """Steps with an action that was read already; agents call tools by it, in production too."""
         self.tally.steps += 1
-        return await self._observe(self._method("step"), (action,), {})
+        return await self._observe(self._step_method, (action,), {})
 
     def step_at_once(self, data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS) -> Result:
         """Does what ``step`` does, for environments that do not await: without a coroutine it takes half the time.
@@ -171,24 +136,35 @@ class Host:
             InvalidMessage: The action's model refuses the data, or the environment raised ``InvalidAction``.
             ExecutionError: The environment failed.
         """
-        action = self._read_action(data)
+        return self._step_at_once(self._settled_apart, data, options)
+
+    def step_in_columns(self, data: dict[str, Any], options: Mapping[str, Any]) -> Result:
+        """Does what ``step_at_once`` does, for an observation that goes into columns: it is handed on as it is."""
+        return self._step_at_once(self._outcome, data, options)
+
+    def step_to_write(self, data: dict[str, Any]) -> Result:
+        """Does what ``step_at_once`` does, for an answer that ``observation_frame`` writes."""
+        return self._step_at_once(self._ready_to_write, data, _NO_OPTIONS)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the environment has ``step_values``, so that it can be stepped without the models."""
+        return callable(getattr(self._class, "step_values", None))
+
+    def step_values(self, action: Any, timeout_s: float | None) -> Values:
+        """Steps an environment that has ``step_values``.
+
+        Args:
+            action: A value of its action space.
+            timeout_s: The request's own deadline, in seconds, if it has one.
+
+        Raises:
+            InvalidMessage: The environment raised ``InvalidAction``.
+            ExecutionError: The environment failed, or its reward is NaN or infinite and that is not allowed.
+        """
+        self._require_simulation("step")
         self.tally.steps += 1
-        method = self._method("step")
-        taken = options if options.keys() <= method.names else {k: v for k, v in options.items() if method.takes(k)}
-        started = time.monotonic()
-        self.activity = Activity("step", started, options.get("timeout_s"))
-        try:
-            observation = getattr(self._environment, method.name)(action, **taken)
-            if not isinstance(observation, BaseModel):
-                observation = run_to_end(self._settled(observation))
-            return self._taken_apart(observation)
-        except InvalidAction as error:
-            raise InvalidMessage(error.message) from error
-        except BaseException as error:
-            raise self.report(error, "step") from error
-        finally:
-            self.activity = None
-            self.tally.time("step", started)
+        return self.at_once(self._checked_values, self._environment.step_values, action, _NO_OPTIONS, timeout_s)
 
     async def state(self) -> dict[str, Any]:
         """Reads the environment's state.
@@ -201,7 +177,7 @@ class Host:
         async def read() -> dict[str, Any]:
             return state_data(await self._settled(self._environment.state))
 
-        return await self._guarded("state", read())
+        return await self.guarded("state", read())
 
     async def observe_arrays(self, operation: str, lanes: int, *arguments: Any, **seeds: Any) -> Any:
         """Calls ``reset_arrays`` or ``step_arrays`` of an environment of many lanes.
@@ -224,7 +200,7 @@ class Host:
         async def observe() -> Any:
             return await self._settled(getattr(self._environment, f"{operation}_arrays")(*arguments, **seeds))
 
-        return await self._guarded(operation, observe())
+        return await self.guarded(operation, observe())
 
     async def access(self, operation: str, work: Callable[[Any], Any]) -> Any:
         """Does something with the environment that is none of its operations: reads or sets an attribute, renders.
@@ -244,7 +220,7 @@ class Host:
         async def do() -> Any:
             return await self._settled(work(self._environment))
 
-        return await self._guarded(operation, do())
+        return await self.guarded(operation, do())
 
     async def call_method(self, name: str, *arguments: Any) -> Any:
         """Calls one of the environment's further methods, plain or awaiting, such as those of the Task API.
@@ -261,7 +237,7 @@ class Host:
         async def call() -> Any:
             return await self._settled(method(*arguments))
 
-        return await self._guarded(name, call(), passed_on=(NotImplementedError, IndexError))
+        return await self.guarded(name, call(), passed_on=(NotImplementedError, IndexError))
 
     async def close(self) -> None:
         """Closes the environment; a failure is logged and nothing more."""
@@ -277,26 +253,19 @@ class Host:
         finally:
             self.activity = None
 
-    def report(self, error: BaseException, operation: str) -> ExecutionError:
-        """Logs a failure of the environment's code and returns what to tell the client."""
-        self.tally.failures += 1
-        return self.contract.reporter.report(error, operation=operation, session_id=self.session_id)
-
-    def is_cancelled(self, error: BaseException) -> bool:
-        """Whether the server cancels the running call, rather than the environment raising that class.
-
-        An environment may cancel every task it finds, its own and other sessions' included; those are failures.
-        """
-        return self.abandoned and isinstance(error, asyncio.CancelledError) and runs_on_a_loop()
-
-    def written(self, value: Any, operation: str) -> str:
+    def written(self, value: Any, operation: str, write: Callable[[Any], str] = to_json) -> str:
         """Writes an answer as JSON, here and not on the server's event loop.
+
+        Args:
+            value: The answer.
+            operation: What it answers.
+            write: Writes it.
 
         Raises:
             ExecutionError: It holds something that JSON cannot carry.
         """
         try:
-            return to_json(value)
+            return write(value)
         except ExecutionError as error:
             raise self.report(error, f"writing the answer to {operation}") from error
 
@@ -309,17 +278,47 @@ class Host:
             )
 
         try:
-            return await self._guarded(method.operation, observe(), timeout_s=timeout_s, passed_on=(InvalidAction,))
+            return await self.guarded(method.operation, observe(), timeout_s=timeout_s, passed_on=(InvalidAction,))
         except InvalidAction as error:
             # What is wrong with an action is the client's, whoever found it.
             raise InvalidMessage(error.message) from error
 
+    def _step_at_once(self, read: Callable[[Any], Result], data: dict[str, Any], options: Mapping[str, Any]) -> Result:
+        action = self._read_action(data)
+        self.tally.steps += 1
+        method = self._step_method
+        taken = method.taken(options) if options else options
+        step = getattr(self._environment, method.name)
+        return self.at_once(read, step, action, taken, options.get("timeout_s"))
+
+    def _checked_values(self, told: Values) -> Values:
+        value, reward, terminated, truncated, info = told
+        if type(reward) is float and isfinite(reward):
+            return told
+        allow = self.contract.definition.traits.allow_nonfinite_reward
+        return value, checked_reward(reward, allow_nonfinite_reward=allow), terminated, truncated, info
+
+    def _ready_to_write(self, told: Any) -> Result:
+        allow = self.contract.definition.traits.allow_nonfinite_reward
+        return ready_to_write(self._at_hand(told), allow_nonfinite_reward=allow)
+
+    def _outcome(self, told: Any) -> Result:
+        allow = self.contract.definition.traits.allow_nonfinite_reward
+        return outcome_of(self._at_hand(told), allow_nonfinite_reward=allow)
+
+    def _settled_apart(self, told: Any) -> Result:
+        return self._taken_apart(self._at_hand(told))
+
+    def _at_hand(self, told: Any) -> Any:
+        return told if is_model(type(told)) else run_to_end(self._settled(told))
+
     def _taken_apart(self, observation: Any) -> Result:
         allow = self.contract.definition.traits.allow_nonfinite_reward
-        return take_apart(observation, allow_nonfinite_reward=allow, as_columns=self.as_columns)
+        return (outcome_of if self.as_columns else take_apart)(observation, allow_nonfinite_reward=allow)
 
     def _read_action(self, data: dict[str, Any]) -> BaseModel:
-        self._require_simulation("step")
+        if self.contract.is_in_production:
+            self._require_simulation("step")
         try:
             return read_action(self.contract.definition, data)
         except InvalidMessage:
@@ -327,35 +326,12 @@ class Host:
             raise
 
     async def _settled(self, value: Any) -> Any:
-        if isinstance(value, BaseModel) or not inspect.isawaitable(value):
+        if is_model(type(value)) or not inspect.isawaitable(value):
             return value
         if self.contract.definition.traits.execution == "async":
             return await value
         # Here there is no event loop; what is ready at once is as good as a plain value.
         return run_to_end(wait_for(value))
-
-    async def _guarded(
-        self,
-        operation: str,
-        work: Coroutine[Any, Any, _T],
-        *,
-        timeout_s: float | None = None,
-        passed_on: tuple[type[Exception], ...] = (),
-    ) -> _T:
-        # BaseException: an environment that calls sys.exit must not end the server's thread.
-        started = time.monotonic()
-        self.activity = Activity(operation, started, timeout_s)
-        try:
-            return await work
-        except passed_on:
-            raise
-        except BaseException as error:
-            if self.is_cancelled(error):
-                raise
-            raise self.report(error, operation) from error
-        finally:
-            self.activity = None
-            self.tally.time(operation, started)
 
     @property
     def has_tools(self) -> bool:
@@ -363,37 +339,13 @@ class Host:
         return callable(getattr(self._environment, "list_tools", None))
 
     def _require_simulation(self, operation: str) -> None:
-        if self.contract.config.mode is ServerMode.PRODUCTION:
+        if self.contract.is_in_production:
             raise UnknownMessageType(f"{operation} is not available: this server runs in production mode.")
 
     def _method(self, operation: str) -> Method:
         awaiting = self.contract.definition.traits.execution == "async"
         return find_method(self._class, operation, awaiting=awaiting)
 
-    def _log_dropped(self, keys: set[str]) -> None:
-        known = self.contract.dropped_keys
-        new = keys - known
-        if not new or len(known) >= _MAX_DROPPED_KEYS:
-            return
-        known |= new
-        logger.warning(
-            "Reset keys that %s does not take are dropped (said once): %s",
-            self.contract.definition.class_name,
-            ", ".join(sorted(repr(key)[:_MAX_KEY_LENGTH] for key in new)[:_MAX_DROPPED_KEYS]),
-            extra={"session_id": self.session_id},
-        )
-
-
-def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """Runs a coroutine that never suspends, without an event loop.
-
-    Raises:
-        ExecutionError: It awaited something that is not ready at once.
-    """
-    try:
-        work.send(None)
-    except StopIteration as stop:
-        result: _T = stop.value
-        return result
-    work.close()
-    raise ExecutionError('The environment awaits: declare execution = "async", so that it gets an event loop.')
+    @functools.cached_property
+    def _step_method(self) -> Method:
+        return self._method("step")

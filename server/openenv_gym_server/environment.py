@@ -44,6 +44,12 @@ class Environment(ABC, Generic[ActT, ObsT, StateT]):
     as plain functions, or as coroutine functions (or override ``reset_async`` and ``step_async``) for an
     environment that awaits.
 
+    An environment whose spaces are exact may have ``step_values(action)`` besides: a plain function that does what
+    ``step`` does and says the same, without the models. It takes a value of the action space and returns a tuple: the
+    value of the observation space, the reward as a float (or None), terminated, truncated and the info, a dict
+    without keys that tell of the episode's end. The vector wire steps by it where it is there, which saves making and
+    checking two models a step.
+
     Args:
         transform: Applied by ``_apply_transform``.
         rubric: Asked for rewards by ``_apply_rubric``.

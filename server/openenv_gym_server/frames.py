@@ -23,8 +23,9 @@ from openenv_gym_protocol.messages import (
 )
 
 from openenv_gym_server import rpc
-from openenv_gym_server.dispatch import Host, run_to_end
-from openenv_gym_server.serialisation import error_to_json
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
+from openenv_gym_server.serialisation import error_to_json, observation_frame
 
 
 async def exchange(host: Host, frame: str | bytes) -> str | None:
@@ -54,7 +55,7 @@ def exchange_at_once(host: Host, frame: str | bytes) -> str | None:
     if data is None:
         return run_to_end(exchange(host, frame))
     try:
-        return host.written({"type": "observation", "data": host.step_at_once(data).frame_data()}, "step")
+        return host.written(host.step_to_write(data), "step", observation_frame)
     except OpenEnvGymError as error:
         return _written(error)
     except BaseException as error:
@@ -90,10 +91,10 @@ def _step_data(frame: str | bytes) -> dict[str, Any] | None:
 async def _answer(host: Host, request: Request) -> str:
     reply: dict[str, Any]
     if isinstance(request, StepRequest):
-        reply = {"type": "observation", "data": (await host.step(request.data)).frame_data()}
-    elif isinstance(request, ResetRequest):
-        reply = {"type": "observation", "data": (await host.reset(request.data)).frame_data()}
-    elif isinstance(request, McpRequest):
+        return host.written(await host.step(request.data), request.type, observation_frame)
+    if isinstance(request, ResetRequest):
+        return host.written(await host.reset(request.data), request.type, observation_frame)
+    if isinstance(request, McpRequest):
         reply = {"type": "mcp", "data": await _answer_call(host, request.data)}
     else:
         reply = {"type": "state", "data": await host.state()}

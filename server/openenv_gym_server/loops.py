@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeVar
+
+from openenv_gym_protocol.errors import ExecutionError
 
 _T = TypeVar("_T")
 
@@ -20,3 +22,18 @@ def runs_on_a_loop() -> bool:
 async def wait_for(value: Awaitable[_T]) -> _T:
     """Any awaitable as a coroutine."""
     return await value
+
+
+def run_to_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """Runs a coroutine that never suspends, without an event loop.
+
+    Raises:
+        ExecutionError: It awaited something that is not ready at once.
+    """
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        result: _T = stop.value
+        return result
+    work.close()
+    raise ExecutionError('The environment awaits: declare execution = "async", so that it gets an event loop.')

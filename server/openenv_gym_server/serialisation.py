@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from openenv_gym_protocol import json_codec
@@ -10,23 +12,20 @@ from openenv_gym_protocol.errors import ExecutionError
 from openenv_gym_protocol.messages import Reward
 from pydantic import BaseModel
 
+from openenv_gym_server.plain_models import has_own, writes_plainly
+
 _BESIDE = {"reward", "done"}
+_APART = frozenset({*_BESIDE, "metadata"})
 
 
 class Result(NamedTuple):
     """What a reset or step returned, taken apart as the wire carries it."""
 
-    observation: dict[str, Any]
+    observation: Any
+    """The fields, or the observation itself where it goes into columns or writes its JSON at once."""
     reward: Reward
     done: bool
     metadata: dict[str, Any] | None
-
-    def frame_data(self) -> dict[str, Any]:
-        """The ``data`` of an observation frame: metadata is repeated on top only when there is some."""
-        data = {"observation": self.observation, "reward": self.reward, "done": self.done}
-        if self.metadata:
-            data["metadata"] = self.metadata
-        return data
 
     def body(self) -> dict[str, Any]:
         """The HTTP body: the reward is a float, and metadata is always there."""
@@ -53,21 +52,92 @@ def take_apart(observation: Any, *, allow_nonfinite_reward: bool, as_columns: bo
     Raises:
         ExecutionError: It is not a pydantic model, or its reward is NaN or infinite and that is not allowed.
     """
-    if not isinstance(observation, BaseModel):
+    told = outcome_of(observation, allow_nonfinite_reward=allow_nonfinite_reward)
+    return Result(fields_of(observation, as_columns=as_columns), told.reward, told.done, told.metadata)
+
+
+def outcome_of(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
+    """What stands beside an observation, with the observation as it is; same errors as ``take_apart``."""
+    kind = type(observation)
+    if not is_model(kind):
         raise ExecutionError(
-            f"The environment returned {type(observation).__name__} where an observation (a pydantic model) belongs."
+            f"The environment returned {kind.__name__} where an observation (a pydantic model) belongs."
         )
     reward = getattr(observation, "reward", None)
-    if not _is_finite(reward):
-        if not allow_nonfinite_reward:
-            raise ExecutionError(
-                f"The environment returned the reward {reward!r}. Rewards must be finite; "
-                "declare allow_nonfinite_reward = True to send it as null."
-            )
-        reward = None
+    if type(reward) is not float or not math.isfinite(reward):
+        reward = checked_reward(reward, allow_nonfinite_reward=allow_nonfinite_reward)
     metadata = getattr(observation, "metadata", None)
-    fields = observation.model_dump(exclude=_BESIDE, context={AS_COLUMNS: as_columns})
-    return Result(fields, reward, bool(getattr(observation, "done", False)), metadata or None)
+    return Result(observation, reward, bool(getattr(observation, "done", False)), metadata or None)
+
+
+def ready_to_write(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
+    """The same as ``take_apart``, but for observations that need not be taken apart for ``observation_frame``."""
+    told = outcome_of(observation, allow_nonfinite_reward=allow_nonfinite_reward)
+    kind: type[BaseModel] = type(observation)
+    if told.metadata is None and writes_plainly(kind, _APART):
+        return told
+    return Result(fields_of(observation), told.reward, told.done, told.metadata)
+
+
+def fields_of(observation: BaseModel, *, as_columns: bool = False) -> dict[str, Any]:
+    """The fields of an observation, without those that travel beside it.
+
+    Args:
+        observation: The observation.
+        as_columns: Whether they go into columns, and into no JSON.
+    """
+    context = {AS_COLUMNS: as_columns}
+    if has_own(type(observation), "model_dump"):
+        return observation.model_dump(exclude=_BESIDE, context=context)
+    # What pydantic's model_dump does, in half of its time.
+    fields: dict[str, Any] = observation.__pydantic_serializer__.to_python(
+        observation, exclude=_BESIDE, context=context
+    )
+    return fields
+
+
+def checked_reward(reward: Any, *, allow_nonfinite_reward: bool) -> Any:
+    """The reward as it is sent: None in the place of one that is not finite, where that is allowed.
+
+    Raises:
+        ExecutionError: It is NaN or infinite and that is not allowed.
+    """
+    if _is_finite(reward):
+        return reward
+    if not allow_nonfinite_reward:
+        raise ExecutionError(
+            f"The environment returned the reward {reward!r}. Rewards must be finite; "
+            "declare allow_nonfinite_reward = True to send it as null."
+        )
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def is_written_as_it_is(kind: type[BaseModel], field: str) -> bool:
+    """Whether the numbers of a field are what ``fields_of`` has for it: no serialiser of the model's changes them."""
+    if field not in kind.model_fields or has_own(kind, "model_dump"):
+        return False
+    schema: Any = kind.__pydantic_core_schema__
+    while isinstance(schema, dict) and "serialization" not in schema and schema.get("type") != "model-fields":
+        schema = schema.get("schema")
+    found = schema["fields"].get(field) if isinstance(schema, dict) and "serialization" not in schema else None
+    return found is not None and "serialization_exclude" not in found and not _has_serialiser(found)
+
+
+def _has_serialiser(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        # What a reference leads to is not looked at.
+        is_hidden = "serialization" in schema or schema.get("type") == "definition-ref"
+        return is_hidden or any(map(_has_serialiser, schema.values()))
+    return isinstance(schema, list | tuple) and any(map(_has_serialiser, schema))
+
+
+def _is_model(kind: type) -> bool:
+    return issubclass(kind, BaseModel)
+
+
+is_model: Callable[[type], bool] = functools.lru_cache(maxsize=256)(_is_model)
+"""Whether a class is a pydantic model, which isinstance takes long to tell of an instance."""
 
 
 def _is_finite(reward: Any) -> bool:
@@ -85,6 +155,29 @@ def state_data(state: Any) -> dict[str, Any]:
     return dict(state) if state else {}
 
 
+def observation_frame(result: Result) -> str:
+    """Writes the frame that answers a reset or step: metadata is repeated on top only when there is some.
+
+    Args:
+        result: As ``take_apart`` or ``ready_to_write`` made it.
+
+    Raises:
+        ExecutionError: As ``to_json``.
+    """
+    # Around the fields, of which alone is not known what they hold, this takes half the time of writing it all.
+    fields, reward, done, metadata = result
+    parts = (
+        b'{"type":"observation","data":{"observation":',
+        _encoded(fields) if type(fields) is dict else json_codec.encode_model(fields, exclude=_BESIDE),
+        b',"reward":',
+        _encoded(reward),
+        b',"done":true' if done else b',"done":false',
+        b',"metadata":' + _encoded(metadata) if metadata else b"",
+        b"}}",
+    )
+    return b"".join(parts).decode()
+
+
 def to_json(value: Any) -> str:
     """Writes a value as the server sends it: NaN as null, numpy as lists.
 
@@ -92,7 +185,11 @@ def to_json(value: Any) -> str:
         ExecutionError: The value holds something that JSON cannot carry, a lone surrogate in text among it: data
             is sent as it is or not at all.
     """
-    return json_codec.encode(value, non_finite="null").decode()
+    return _encoded(value).decode()
+
+
+def _encoded(value: Any) -> bytes:
+    return json_codec.encode(value, non_finite="null")
 
 
 def error_to_json(value: Any) -> str:

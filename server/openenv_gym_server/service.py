@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field
 
 from openenv_gym_server.config import ServerConfig
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Counters
 from openenv_gym_server.definition import Definition
-from openenv_gym_server.dispatch import Contract
 from openenv_gym_server.sessions import Sessions
 from openenv_gym_server.sharing import Sharing
 

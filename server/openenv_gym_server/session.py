@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from openenv_gym_protocol.errors import OpenEnvGymError, SessionLost
 
 from openenv_gym_server import frames
 from openenv_gym_server.capacity import Capacity
-from openenv_gym_server.dispatch import Contract, Host
+from openenv_gym_server.contract import Contract
+from openenv_gym_server.dispatch import Host
 from openenv_gym_server.workers.base import Job, Worker
 
 _T = TypeVar("_T")
@@ -62,7 +64,11 @@ class Session:
         self.counts_as_hung = False
         self.on_lost: Callable[[OpenEnvGymError], None] | None = None
         self._waiting: set[asyncio.Future[Any]] = set()
-        self.ended = asyncio.Event()
+
+    @functools.cached_property
+    def ended(self) -> asyncio.Event:
+        """Its environment is closed. Made when it is asked for: most are not, until then, and it is not small."""
+        return asyncio.Event()
 
     @property
     def busy(self) -> bool:
@@ -74,13 +80,7 @@ class Session:
 
         Frames are answered in the order in which they come. Nothing is replied after the session is lost.
         """
-        self.worker.submit(
-            Job(
-                partial(frames.exchange, self.host, frame),
-                partial(self._reply, reply),
-                partial(frames.exchange_at_once, self.host, frame),
-            )
-        )
+        self.worker.submit(_Exchange(self, frame, reply))
 
     def job(self, work: Callable[[Host], Coroutine[Any, Any, _T]], reply: Callable[[_T | BaseException], None]) -> Job:
         """A piece of work with the environment, for whoever gives it to the worker.
@@ -90,10 +90,6 @@ class Session:
             reply: Gets its result, or the exception that it raised. Nothing is replied after the session is lost.
         """
         return Job(partial(_caught, work, self.host), partial(self._reply, reply))
-
-    def job_at_once(self, work: Callable[[], _T], reply: Callable[[_T], None]) -> Job:
-        """The same of work that awaits nothing and never raises."""
-        return Job(partial(_awaited, work), partial(self._reply, reply), work)
 
     async def call(self, work: Callable[[Host], Coroutine[Any, Any, _T]], *, now: float) -> _T:
         """Runs work with the environment, after whatever was asked before.
@@ -134,8 +130,22 @@ class Session:
             reply(answer)
 
 
-async def _awaited(work: Callable[[], _T]) -> _T:
-    return work()
+class _Exchange(NamedTuple):
+    """The job of answering a frame: what a ``Job`` is, of one piece, because there is one for each step."""
+
+    session: Session
+    frame: str | bytes
+    take: Callable[[str | None], None]
+
+    def work(self) -> Coroutine[Any, Any, str | None]:
+        return frames.exchange(self.session.host, self.frame)
+
+    def at_once(self) -> str | None:
+        return frames.exchange_at_once(self.session.host, self.frame)
+
+    def reply(self, answer: str | None) -> None:
+        if self.session.state is SessionState.OPEN:
+            self.take(answer)
 
 
 async def _caught(work: Callable[[Host], Awaitable[_T]], host: Host) -> _T | BaseException:

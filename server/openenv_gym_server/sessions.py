@@ -20,12 +20,13 @@ from openenv_gym_protocol.errors import (
 )
 
 from openenv_gym_server.capacity import Capacity
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Counters, Tally
-from openenv_gym_server.dispatch import Contract, Host
+from openenv_gym_server.dispatch import Host
 from openenv_gym_server.homes import Homes
 from openenv_gym_server.session import Session, SessionState
 from openenv_gym_server.slots import Slots
-from openenv_gym_server.workers.base import Job
+from openenv_gym_server.workers.base import AnyJob, Job
 from openenv_gym_server.workers.thread import WorkThread
 
 logger = logging.getLogger(__name__)
@@ -158,7 +159,7 @@ class Sessions:
         if session.state in (SessionState.STARTING, SessionState.OPEN, SessionState.CLOSING):
             self._give_up(session, overdue)
 
-    def interrupt(self, session: Session, job: Job) -> bool:
+    def interrupt(self, session: Session, job: AnyJob) -> bool:
         """Stops a job, and no other, where that is possible; see ``Worker.interrupt``."""
         home = self._homes.async_loop
         if home is not None and home is session.home:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_type_hints
 
@@ -115,6 +115,12 @@ class Method:
     def takes(self, key: str) -> bool:
         """Whether a key of a request can be given to it."""
         return key in self.names or (self.takes_any and key not in ("self", "action"))
+
+    def taken(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Those of some arguments that can be given to it."""
+        if options.keys() <= self.names:
+            return options
+        return {key: value for key, value in options.items() if self.takes(key)}
 
 
 @functools.cache

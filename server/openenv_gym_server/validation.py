@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from openenv_gym_server.arrays import lists_to_arrays
 from openenv_gym_server.definition import Definition
+from openenv_gym_server.plain_models import has_own
 from openenv_gym_server.traits import Method
 
 
@@ -21,13 +22,16 @@ def read_action(definition: Definition, data: dict[str, Any]) -> BaseModel:
         InvalidMessage: The model refuses them.
     """
     model = definition.action_class
-    kind = data.get("type")
-    if definition.tool_actions and isinstance(kind, str):
+    if definition.tool_actions and isinstance(kind := data.get("type"), str):
         model = definition.tool_actions.get(kind, model)
     if definition.action_arrays and model is definition.action_class:
         data = _with_arrays(definition, data)
     try:
-        return model.model_validate(data)
+        if has_own(model, "model_validate"):
+            return model.model_validate(data)
+        # What pydantic's model_validate does, in half of its time.
+        action: BaseModel = model.__pydantic_validator__.validate_python(data)
+        return action
     except ValidationError as error:
         raise InvalidMessage("Invalid message", errors=faults_of(error)) from error
 

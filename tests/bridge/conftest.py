@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from openenv_gym.bridge.wires import Wire
+from openenv_gym.transports.websocket_connection import WebSocketConnection
 from tests.support.servers import RunningServer, killed, running_server
 
 
@@ -15,6 +16,15 @@ def wire(request: pytest.FixtureRequest) -> Wire:
     """Each wire in turn: what is tested holds on both."""
     found: Wire = request.param
     return found
+
+
+@pytest.fixture(params=["the caller", "the event loop"])
+def io_by(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Who may write and read, in turn: what is tested holds for both."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "the event loop":
+            patch.setattr(WebSocketConnection, "can_be_lent", False)
+        yield request.param
 
 
 @pytest.fixture(scope="module")

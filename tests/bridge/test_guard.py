@@ -24,6 +24,8 @@ from openenv_gym.transports.io_thread import IoThread
 from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.servers import RunningServer, killed, running_server
 
+pytestmark = pytest.mark.usefixtures("io_by")
+
 
 class Late(Exception):
     """What the handler of an alarm raises."""

@@ -10,6 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 from openenv_gym_protocol.errors import InvalidAction
 
+from openenv_gym.bridge.lane_sets import all_lanes, lane_set
 from openenv_gym.bridge.rows import Final, PlainRows, Result
 from openenv_gym.bridge.spaces.text import UnicodeText
 from openenv_gym.bridge.step_batch import ActionArray, actions_of, lane_actions, split_actions, step_batch
@@ -31,11 +32,11 @@ def test_a_batch_and_a_list_of_single_actions_give_the_same() -> None:
 def test_an_array_with_a_row_for_each_lane_stays_one() -> None:
     single = spaces.Box(0, 1, (2,))
     array = np.arange(6, dtype=np.float32).reshape(3, 2) / 6
-    actions = lane_actions(batch_space(single, 3), single, array, [1, 4, 5])
+    actions = lane_actions(batch_space(single, 3), single, array, lane_set([1, 4, 5], 6))
     assert isinstance(actions, ActionArray)
     assert actions.array is array
     assert {lane: row.tolist() for lane, row in actions.items()} == dict(zip([1, 4, 5], array.tolist(), strict=True))
-    part = actions_of(actions, [1, 5])
+    part = actions_of(actions, lane_set([1, 5], 6))
     assert isinstance(part, ActionArray)
     assert (list(part), part.array.tolist(), part[5].tolist()) == ([1, 5], array[[0, 2]].tolist(), array[2].tolist())
 
@@ -45,10 +46,10 @@ def test_an_array_with_a_row_for_each_lane_stays_one() -> None:
 )
 def test_anything_else_becomes_an_action_for_each_lane(actions: Any, lanes: list[int]) -> None:
     single = spaces.Discrete(2)
-    given = lane_actions(batch_space(single, 2), single, actions, lanes)
+    given = lane_actions(batch_space(single, 2), single, actions, lane_set(lanes, 4))
     assert type(given) is dict
     assert [(lane, int(np.squeeze(action))) for lane, action in given.items()] == [(lanes[0], 0), (lanes[1], 1)]
-    assert list(actions_of(given, lanes[1:])) == lanes[1:]
+    assert list(actions_of(given, lane_set(lanes[1:], 4))) == lanes[1:]
 
 
 @pytest.mark.parametrize("actions", [[0], [0, 1, 2]])
@@ -69,7 +70,7 @@ def test_each_lanes_results_stand_in_its_row() -> None:
         0: result._replace(truncated=True),
         2: result._replace(final=Final("obs", {"n": 1}), info={"n": 7, **always}),
     }
-    plain = PlainRows(range(3), np.array([9.0, 1.5, 9.0]), np.array([5, -1, 5]), np.array([False, False, False]))
+    plain = PlainRows(all_lanes(3), 0, np.array([9.0, 1.5, 9.0]), np.array([5, -1, 5]), np.array([False, False, False]))
     batch = step_batch(single, plain)
     assert batch.rewards.tolist() == [2.5, 1.5, 2.5]
     assert batch.terminations.tolist() == [True, False, True]

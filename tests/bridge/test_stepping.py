@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import data_equivalence
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.failing import MOST_IN_A_ROW
@@ -96,3 +97,17 @@ def test_nothing_may_be_there_yet(faults: RunningServer, make: Make, wire: Wire)
     env.send({"command": np.array([[COMMANDS.index("hang")]]), "value": np.zeros((1, 1), np.int64)}, [1])
     lanes, observation, rewards, *_, infos = env.recv(min_lanes=0)
     assert (lanes.size, len(observation), len(rewards), infos) == (0, 0, 0, {})
+
+
+def test_lanes_that_are_sent_to_in_any_order_take_their_own_actions(
+    walk: RunningServer, make: Make, wire: Wire
+) -> None:
+    env, other = (make(walk.base_url, num_envs=3, wire=wire) for _ in range(2))
+    env.reset(seed=4)
+    other.reset(seed=4)
+    for _ in range(12):
+        env.send(np.array([1, 0]), [2, 0])
+        env.send([1], [1])
+        lanes, *received = env.recv(min_lanes=3)
+        assert lanes.tolist() == [0, 1, 2]
+        assert data_equivalence(tuple(received), other.step(np.array([0, 1, 1])), exact=True)

@@ -266,6 +266,72 @@ def test_a_step_without_an_episode_says_to_reset() -> None:
         what.environment_class().step(what.action_class(action=0))
 
 
+def plays_values(what: Served, seed: int) -> list[Any]:
+    """Plays what ``plays_locally`` plays, without the models."""
+    env = what.environment_class()
+    actions = iter(sampled(env.recipe.action_space, seed))
+    events: list[Any] = []
+    for episode in range(EPISODES):
+        seen = env.reset(seed if episode == 0 else None)
+        events.append((seen.observation, seen.metadata))
+        for _ in range(STEPS):
+            events.append(env.step_values(next(actions)))
+            if events[-1][2]:
+                break
+    env.close()
+    return events
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_step_of_values_is_the_step_of_models(env_id: str) -> None:
+    what = serving(env_id)
+    space = what.environment_class.recipe.observation_space
+    for seed in range(5):
+        played = plays_values(what, seed)
+        assert same(played, plays_ours(what, seed, {})), f"seed {seed}"
+        steps = [event for event in played if len(event) == 5]
+        assert all(value in space for value, *_ in steps)
+        kinds = {tuple(map(type, event[1:])) for event in steps}
+        assert kinds == {(float, bool, bool, dict)}, "nothing of numpy's is left"
+
+
+@pytest.mark.parametrize(("ends", "expected"), [(False, (False, True)), (True, (True, False))])
+def test_a_step_of_values_tells_the_end_of_an_episode_as_the_step_of_models_does(
+    ends: bool, expected: tuple[bool, bool]
+) -> None:
+    env = odd("Scripted", env_kwargs={"ends": ends}, own_time_limit=not ends).environment_class()
+    env.reset(0)
+    told = [env.step_values(0)[2:4] for _ in range(1 if ends else 3)]
+    assert told[-1] == expected
+    assert "truncated" not in env.step_values(0)[4], "the flag has told it"
+    assert (env.terminated, env.truncated) == (ends, True)
+
+
+class FailsToStart(odd_envs.Scripted):
+    """Cannot be reset with a number above zero."""
+
+    def reset(self, **how: Any) -> Any:
+        if self.number > 0:
+            raise ValueError("no start")
+        return super().reset(**how)
+
+
+def test_a_failed_reset_of_an_environment_built_anew_leaves_no_episode() -> None:
+    entry_point: Any = FailsToStart
+    gymnasium.register("odd/FailsToStart-v0", entry_point=entry_point)
+    try:
+        env = odd("FailsToStart").environment_class()
+        env.reset(0)
+        env.step_values(0)
+        with pytest.raises(ValueError, match="no start"):
+            env.reset(None, None, number=1.0)
+        with pytest.raises(RuntimeError, match="reset first"):
+            env.step_values(0)
+        assert env.state.step_count == 0
+    finally:
+        del gymnasium.registry["odd/FailsToStart-v0"]
+
+
 def test_there_is_no_time_limit_unless_the_server_is_to_keep_the_ids_own() -> None:
     free, limited = odd("Scripted"), odd("Scripted", own_time_limit=True)
     for what, expected in ((free, [False] * 4), (limited, [False, False, True])):
@@ -331,7 +397,7 @@ def test_attributes_are_read_and_set_by_an_allow_list() -> None:
     env.reset(0)
     assert env.length == 0.5
     env.length = 1
-    assert env._running.unwrapped.length == 1
+    assert env._env.unwrapped.length == 1
     assert "length" not in vars(env)
     for name in ("np_random", "lenght", "screen"):
         with pytest.raises(AttributeError, match="length"):

@@ -144,6 +144,16 @@ REPLIES = [
 ]
 
 
+@given(objects)
+def test_a_step_that_is_written_ahead_is_the_same_frame(data: dict[str, Any]) -> None:
+    assert codec.encode_request(codec.written_step(data)) == codec.encode_request(StepRequest(data=data))
+
+
+def test_what_cannot_be_written_ahead_is_an_invalid_action() -> None:
+    with pytest.raises(errors.InvalidAction):
+        codec.written_step({"text": "\ud800"})
+
+
 @pytest.mark.parametrize(("frame", "model"), REPLIES)
 def test_each_reply_of_the_wire_is_read_as_its_kind(frame: str, model: type) -> None:
     assert type(codec.decode_reply(frame)) is model

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from openenv_gym_protocol.errors import ExecutionError, InvalidJson
-from openenv_gym_protocol.json_codec import decode, encode
+from openenv_gym_protocol.json_codec import decode, encode, encode_model
+from pydantic import BaseModel
 
 # What UTF-8 cannot carry are the surrogates, category Cs.
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -154,3 +155,19 @@ def test_what_is_not_json_is_named_as_such(text: str | bytes) -> None:
 def test_any_text_is_read_or_refused_with_the_same_error(text: str | bytes) -> None:
     with suppress(InvalidJson):
         decode(text)
+
+
+def test_a_model_is_written_with_what_its_fields_hold_instead_of_what_they_declare() -> None:
+    class Seen(BaseModel):
+        number: float = 0.0
+        text: str = ""
+        hidden: int = 1
+
+    assert encode_model(Seen(number=1.5), exclude={"hidden"}) == b'{"number":1.5,"text":""}'
+    with pytest.warns(UserWarning, match="serializer"):
+        held = encode_model(Seen.model_construct(number=np.arange(2)), exclude={"hidden", "text"})
+    assert held == b'{"number":[0,1]}'
+    with pytest.raises(ExecutionError, match="cannot be sent"):
+        encode_model(Seen.model_construct(number=object()), exclude=set())
+    with pytest.raises(ExecutionError, match="cannot be sent"):
+        encode_model(Seen(text="\ud800"), exclude=set())

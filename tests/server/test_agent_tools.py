@@ -6,8 +6,10 @@ import pytest
 from openenv_gym_protocol.tools import CallToolAction, CallToolObservation
 from openenv_gym_server.agent_tools import NoTools, call_tool, list_tools
 from openenv_gym_server.config import ServerConfig, ServerMode
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract, Host, run_to_end
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
 from pydantic import BaseModel
 
 from tests.support.apps import tools

@@ -9,8 +9,10 @@ import pytest
 from openenv_gym_protocol.errors import ExecutionError, FactoryError, InvalidMessage, UnknownMessageType
 from openenv_gym_server import Action, Observation, create_app
 from openenv_gym_server.config import ServerConfig, ServerMode
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract, Host, run_to_end
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
 
 from tests.support.apps import exclusive, tools
 from tests.support.apps.asynchronous import Answer, AsyncEnvironment, Command

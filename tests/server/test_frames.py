@@ -12,9 +12,11 @@ from openenv_gym_protocol.errors import (
     SessionError,
 )
 from openenv_gym_server.config import ServerConfig
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract, Host, run_to_end
+from openenv_gym_server.dispatch import Host
 from openenv_gym_server.frames import error_frame, exchange, exchange_at_once
+from openenv_gym_server.loops import run_to_end
 
 from tests.support.apps.misbehaving import Answer, Command, MisbehavingEnvironment
 

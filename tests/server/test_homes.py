@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from openenv_gym_server.capacity import Capacity
 from openenv_gym_server.config import ServerConfig
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Counters
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract
 from openenv_gym_server.homes import Homes
 from openenv_gym_server.session import Session
 from openenv_gym_server.workers.asynchronous import AsyncWorker

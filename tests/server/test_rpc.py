@@ -18,8 +18,10 @@ from openenv_gym_protocol.errors import (
 from openenv_gym_protocol.tools import CallToolAction, CallToolObservation
 from openenv_gym_server import rpc
 from openenv_gym_server.config import ServerConfig
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract, Host, run_to_end
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
 from openenv_gym_server.mcp import MCPEnvironment
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from openenv_gym_protocol.errors import ExecutionError
 from openenv_gym_server import Observation, State
-from openenv_gym_server.serialisation import error_to_json, state_data, take_apart, to_json
+from openenv_gym_server.serialisation import error_to_json, observation_frame, state_data, take_apart, to_json
 from pydantic import BaseModel
 
 
@@ -28,9 +28,16 @@ def apart(observation: Any, allow: bool = False) -> Any:
     return take_apart(observation, allow_nonfinite_reward=allow)
 
 
+def framed(observation: Any, allow: bool = False) -> Any:
+    """The data of the frame that tells of an observation."""
+    frame = json.loads(observation_frame(apart(observation, allow)))
+    assert frame.keys() == {"type", "data"}
+    assert frame["type"] == "observation"
+    return frame["data"]
+
+
 def test_reward_and_done_travel_beside_the_observation() -> None:
-    result = apart(Seen(text="hi", reward=3, done=True))
-    assert result.frame_data() == {
+    assert framed(Seen(text="hi", reward=3, done=True)) == {
         "observation": {"metadata": {}, "text": "hi", "value": None},
         "reward": 3,
         "done": True,
@@ -38,7 +45,7 @@ def test_reward_and_done_travel_beside_the_observation() -> None:
 
 
 def test_metadata_is_repeated_on_top_when_there_is_some() -> None:
-    data = apart(Seen(metadata={"a": 1})).frame_data()
+    data = framed(Seen(metadata={"a": 1}))
     assert data["metadata"] == data["observation"]["metadata"] == {"a": 1}
 
 
@@ -52,7 +59,7 @@ def test_an_http_body_has_a_float_reward_and_always_metadata() -> None:
 
 
 def test_any_pydantic_model_is_an_observation() -> None:
-    assert apart(Foreign()).frame_data() == {"observation": {"text": "x"}, "reward": None, "done": False}
+    assert framed(Foreign()) == {"observation": {"text": "x"}, "reward": None, "done": False}
 
 
 @pytest.mark.parametrize("returned", [None, {"text": "x"}, (Seen(), 0.0)])
@@ -70,7 +77,7 @@ def test_a_reward_that_is_no_number_fails_unless_allowed(reward: Any) -> None:
     seen = Seen().model_copy(update={"reward": reward})
     with pytest.raises(ExecutionError, match="reward"):
         apart(seen)
-    assert json.loads(to_json(apart(seen, allow=True).frame_data()))["reward"] is None
+    assert framed(seen, allow=True)["reward"] is None
 
 
 @pytest.mark.parametrize("reward", [3, 2.5, True, None, 10**400], ids=str)

@@ -8,9 +8,10 @@ import pytest
 from openenv_gym_protocol.errors import ExecutionError, SessionLost, StepTimeout
 from openenv_gym_server.capacity import Capacity
 from openenv_gym_server.config import ServerConfig
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Counters
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract, Host
+from openenv_gym_server.dispatch import Host
 from openenv_gym_server.session import Session, SessionState
 from openenv_gym_server.workers.base import Job
 from openenv_gym_server.workers.inline import InlineWorker

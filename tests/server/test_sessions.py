@@ -20,9 +20,10 @@ from openenv_gym_protocol.errors import (
 )
 from openenv_gym_server import Action, Environment, Observation, State
 from openenv_gym_server.config import ServerConfig
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Counters
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract, Host
+from openenv_gym_server.dispatch import Host
 from openenv_gym_server.session import Session, SessionState
 from openenv_gym_server.sessions import Sessions
 

@@ -9,8 +9,8 @@ import pytest
 from openenv_gym_protocol.errors import SessionError, SessionLost
 from openenv_gym_protocol.tools import CallToolAction, CallToolObservation
 from openenv_gym_server.config import ServerConfig
+from openenv_gym_server.contract import Contract
 from openenv_gym_server.definition import define
-from openenv_gym_server.dispatch import Contract
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session, SessionState
 

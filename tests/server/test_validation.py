@@ -27,6 +27,17 @@ def test_a_wrong_action_names_its_faults(data: dict[str, Any]) -> None:
     assert caught.value.errors[0]["loc"] == tuple(data)
 
 
+def test_a_model_that_validates_in_its_own_way_is_asked_to() -> None:
+    class Tolerant(counting.CountAction):
+        @classmethod
+        def model_validate(cls, obj: Any, **options: Any) -> Any:
+            return super().model_validate({"add": len(obj)}, **options)
+
+    definition = define(counting.CountingEnvironment, Tolerant, counting.CountObservation)
+    action = read_action(definition, {"any": 1, "thing": 2})
+    assert (type(action), action.model_dump()) == (Tolerant, {"add": 2, "metadata": {}})
+
+
 @pytest.mark.parametrize("force", [[[1.0], [1.0, 2.0]], ["x"], "x", None])
 def test_a_value_that_is_no_array_is_refused(force: Any) -> None:
     with pytest.raises(InvalidMessage):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from openenv_gym_protocol.vector import codec, frames
-from openenv_gym_protocol.vector.columns import unpack_rewards
+from openenv_gym_protocol.vector.columns import unpack_reward
 from openenv_gym_protocol.vector.frames import SUBPROTOCOL, Batch, Failure, Refused, Reply, Request, Rows
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
@@ -138,7 +138,7 @@ class Table:
         lanes = part.lanes
         assert not set(lanes) & self.flags.keys()
         self.flags |= dict(zip(lanes, part.flags, strict=True))
-        self.rewards |= dict(zip(lanes, unpack_rewards(part.rewards), strict=True))
+        self.rewards |= {lane: unpack_reward(part.rewards, row) for row, lane in enumerate(lanes)}
         self.infos |= dict(zip(lanes, part.infos or [{}] * len(lanes), strict=True))
         if part.observations is not None and part.observations.values is not None:
             self.values |= dict(zip(lanes, part.observations.values, strict=True))

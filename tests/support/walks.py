@@ -78,14 +78,15 @@ class GymnasiumWalk(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         moment = self._walk.reset(seed, **(options or {}))
-        return _as_values(moment.observation), moment.info
+        return as_values(moment.observation), moment.info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         moment = self._walk.step(int(action))
-        return _as_values(moment.observation), moment.reward, moment.terminated, moment.truncated, moment.info
+        return as_values(moment.observation), moment.reward, moment.terminated, moment.truncated, moment.info
 
 
-def _as_values(observation: dict[str, Any]) -> dict[str, Any]:
+def as_values(observation: dict[str, Any]) -> dict[str, Any]:
+    """An observation as Gymnasium's space has it."""
     which, bits = observation["rest"]
     return {
         "where": np.array(observation["where"], np.int32),

@@ -7,79 +7,19 @@ import os
 import shutil
 import ssl
 import subprocess
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from openenv_gym_protocol import errors
-from openenv_gym_protocol.websocket_frames import NO_STATUS, Close, FrameReader, Opcode, frame
+from openenv_gym_protocol.websocket_frames import NO_STATUS, Close, Opcode, frame
 from websockets.asyncio.server import ServerConnection, serve
-from websockets.server import ServerProtocol
-from websockets.utils import apply_mask
 
 from openenv_gym.transports import websocket_connection
 from openenv_gym.transports.base import Connection, ConnectionOptions
 from openenv_gym.transports.websocket import open_websocket
-
-PATIENCE = 20.0
-
-Said = list[Any]
-Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]
-
-
-class Hearing:
-    """A listener that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.told: asyncio.Queue[Any] = asyncio.Queue()
-
-    def frame_received(self, each: str | bytes) -> None:
-        self.told.put_nowait(each)
-
-    def connection_lost(self, error: errors.OpenEnvGymError) -> None:
-        self.told.put_nowait(error)
-
-
-def talk(peer: Peer, body: Callable[[Connection, asyncio.Queue[Any]], Awaitable[None]], **options: Any) -> None:
-    """Opens a connection to a peer, which gets the response that accepts it and sends it as it likes."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        protocol = ServerProtocol()
-        protocol.receive_data(await reader.readuntil(b"\r\n\r\n"))
-        (request,) = protocol.events_received()
-        protocol.send_response(protocol.accept(request))  # type: ignore[arg-type]  # the first event
-        try:
-            await peer(reader, writer, b"".join(protocol.data_to_send()))
-        finally:
-            writer.close()
-
-    async def main() -> None:
-        async with asyncio.timeout(PATIENCE):
-            server = await asyncio.start_server(serve, "127.0.0.1", 0)
-            async with server:
-                port = server.sockets[0].getsockname()[1]
-                hearing = Hearing()
-                url = f"ws://127.0.0.1:{port}/ws"
-                connection = await open_websocket(url, ConnectionOptions(**options), hearing)
-                try:
-                    await body(connection, hearing.told)
-                finally:
-                    await connection.close()
-
-    asyncio.run(main())
-
-
-async def heard(reader: asyncio.StreamReader, frames: FrameReader, count: int) -> Said:
-    """The next events of the client."""
-    said: Said = []
-    while len(said) < count:
-        said += frames.feed(await reader.read(65536))
-    return said
-
-
-def of_client() -> FrameReader:
-    return FrameReader(2**20, apply_mask)
+from openenv_gym.transports.websocket_connection import WebSocketConnection
+from tests.support.talking import PATIENCE, Hearing, Said, heard, of_client, talk
 
 
 def test_bytes_that_come_one_by_one_from_the_handshake_on_are_read() -> None:
@@ -287,6 +227,7 @@ def test_frames_travel_in_tls_and_through_a_proxy(
             options = ConnectionOptions(ca_file=str(certificate), use_proxy=use_proxy)
             connection = await open_websocket(url, options, hearing)
             assert await hearing.told.get() == "before anything was asked"
+            assert not cast(WebSocketConnection, connection).can_be_lent
             for message in ("short", "é" * 100_000, bytes(1_000_000)):
                 connection.send(message)
                 assert await hearing.told.get() == message

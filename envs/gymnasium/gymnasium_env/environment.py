@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import uuid4
 
 from gymnasium import Env
 from gymnasium.error import DependencyNotInstalled
+from gymnasium.wrappers import OrderEnforcing
 from openenv_gym_protocol.bodies import Metadata
 from openenv_gym_server.environment import Environment
 
@@ -19,6 +22,18 @@ from gymnasium_env.recipe import Recipe
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Episode:
+    """What changes with every step; beside the environment, whose attributes may be Gymnasium's."""
+
+    episode_id: str
+    env: Env[Any, Any]
+    step: Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]
+    step_count: int = 0
+    terminated: bool = False
+    truncated: bool = False
+
+
 class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, GymnasiumState]):
     """One environment that is built when it is first reset, and again only when its keywords change.
 
@@ -27,11 +42,6 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
 
     ``gymnasium_env.serving.served`` makes the class for one id: with its recipe, its spaces and the arguments of its
     reset.
-
-    Attributes:
-        terminated: The last step ended the episode.
-        truncated: The last step cut the episode off. Only an id with a time limit of the server's, or of its own
-            making, does.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -48,9 +58,7 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         self._env: Env[Any, Any] | None = None
         self._keywords: dict[str, Any] = {}
         self._infos = InfoWriter()
-        self._episode_id: str | None = None
-        self._step_count = 0
-        self.terminated = self.truncated = False
+        self._episode: _Episode | None = None
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **options: Any) -> GymnasiumObservation:
         """Starts an episode.
@@ -67,9 +75,7 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         start = {name: options[name] for name in self.start_options if options.get(name) is not None}
         env = self._built({name: options.get(name, value) for name, value in self.recipe.defaults.items()})
         value, info = env.reset(seed=seed, options=start or None)
-        self._episode_id = episode_id or str(uuid4())
-        self._step_count = 0
-        self.terminated = self.truncated = False
+        self._episode = _Episode(episode_id or str(uuid4()), env, _stepping(env).step)
         return self.observation_class(observation=value, metadata=self._infos.plain(info))
 
     def step(self, action: GymnasiumAction, timeout_s: float | None = None, **options: Any) -> GymnasiumObservation:
@@ -80,25 +86,49 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         Raises:
             RuntimeError: There was no reset yet.
         """
-        value, reward, terminated, truncated, info = self._running.step(action.action)
-        self._step_count += 1
-        self.terminated, self.truncated = bool(terminated), bool(truncated)
-        metadata = self._infos.plain(info)
-        if self.truncated and not self.terminated:
+        value, reward, terminated, truncated, metadata = self.step_values(action.action)
+        if truncated:
             metadata["truncated"] = True
-        return self.observation_class(
-            observation=value,
-            reward=None if reward is None else float(reward),
-            done=self.terminated or self.truncated,
-            metadata=metadata,
+        return self.observation_class(observation=value, reward=reward, done=terminated or truncated, metadata=metadata)
+
+    def step_values(self, action: Any) -> tuple[Any, float | None, bool, bool, dict[str, Any]]:
+        """Takes a step without the models: the action is a value of the action space.
+
+        Returns:
+            The value of the observation space, the reward, terminated, truncated and the info, as ``step`` says them.
+
+        Raises:
+            RuntimeError: There was no reset yet.
+        """
+        episode = self._played
+        value, reward, terminated, truncated, info = episode.step(action)
+        episode.step_count += 1
+        episode.terminated, episode.truncated = bool(terminated), bool(truncated)
+        return (
+            value,
+            None if reward is None else float(reward),
+            episode.terminated,
+            episode.truncated and not episode.terminated,
+            self._infos.plain(info),
         )
+
+    @property
+    def terminated(self) -> bool:
+        """The last step ended the episode."""
+        return self._episode is not None and self._episode.terminated
+
+    @property
+    def truncated(self) -> bool:
+        """The last step cut the episode off. Only an id with a time limit of the server's, or of its own, does."""
+        return self._episode is not None and self._episode.truncated
 
     @property
     def state(self) -> GymnasiumState:
         """Where the episode stands."""
+        episode = self._episode
         return GymnasiumState(
-            episode_id=self._episode_id,
-            step_count=self._step_count,
+            episode_id=None if episode is None else episode.episode_id,
+            step_count=0 if episode is None else episode.step_count,
             env_id=self.recipe.spec.id,
             keywords=self._keywords,
             terminated=self.terminated,
@@ -121,11 +151,12 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         mode = mode or next(iter(self.render_modes), None)
         if mode not in self.render_modes:
             raise ValueError(f"{self.recipe.spec.id} has no render mode {mode!r}; it has {list(self.render_modes)}.")
+        env = self._played.env
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame would look for a screen
         # Which mode is wanted is not known when the environment is built, and it draws nothing before it is asked.
-        self._running.unwrapped.render_mode = mode
+        env.unwrapped.render_mode = mode
         try:
-            return self._running.render()
+            return env.render()
         except DependencyNotInstalled as error:
             raise RuntimeError(
                 f'{error}. Pictures need it where the server runs: pip install "openenv-gym-gymnasium[render]", or '
@@ -164,10 +195,10 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         return Metadata(name=self.recipe.spec.id, description=f"Gymnasium's {self.recipe.spec.id}", version="0.1.0")
 
     @property
-    def _running(self) -> Env[Any, Any]:
-        if self._env is None or self._episode_id is None:
+    def _played(self) -> _Episode:
+        if self._episode is None:
             raise RuntimeError("No episode is being played: reset first.")
-        return self._env
+        return self._episode
 
     @property
     def _readable(self) -> Env[Any, Any]:
@@ -182,8 +213,15 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         if old is not None:
             new.unwrapped.np_random = old.unwrapped.np_random
             old.close()
-        self._env, self._keywords = new, keywords
+        self._env, self._keywords, self._episode = new, keywords, None
         return new
+
+
+def _stepping(env: Env[Any, Any]) -> Env[Any, Any]:
+    """What is left of an environment without Gymnasium's check that it was reset, which is known here."""
+    while type(env) is OrderEnforcing:
+        env = env.env
+    return env
 
 
 def _is_like(value: Any, old: float) -> bool:

@@ -12,6 +12,10 @@ from openenv_gym_protocol.metadata import EPISODE_KEYS
 logger = logging.getLogger(__name__)
 
 
+_SCALARS = (bool, int, float, str, np.bool_, np.number)
+"""A tuple: to put a union of six together would take longer than to ask for it."""
+
+
 class InfoWriter:
     """Writes the infos of one session; what JSON has no form for is left out, and logged once a key."""
 
@@ -38,7 +42,7 @@ class InfoWriter:
 
 
 def _is_plain(value: Any) -> bool:
-    if value is None or isinstance(value, bool | int | float | str | np.bool_ | np.number):
+    if value is None or isinstance(value, _SCALARS):
         return True
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biufU"

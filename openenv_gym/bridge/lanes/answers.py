@@ -47,14 +47,17 @@ class Answer:
 
 
 Settle: TypeAlias = Callable[[Answer], None]
-"""Takes an answer, on the event loop."""
+"""Takes an answer, on the thread that has the connections."""
 
 MakeError: TypeAlias = Callable[[], OpenEnvGymError]
 """Makes an error: each lane gets its own, which then names it."""
 
 
 class Ask(Protocol):
-    """A request to some lanes, on either wire. Its methods are called on the event loop."""
+    """A request to some lanes, on either wire.
+
+    Its methods are called on the event loop; ``begin`` on the caller's thread where the connections are lent to that.
+    """
 
     @property
     def lanes(self) -> Sequence[int]:
@@ -72,25 +75,32 @@ class Ask(Protocol):
 
 
 class Inbox:
-    """Answers that came and were not taken yet. Filled on the event loop, emptied by one other thread.
+    """Answers that came and were not taken yet. Filled by the event loop or the caller, emptied by the caller.
 
     Neither locks the other out, so that the one may be interrupted anywhere, and a signal's handler may run inside it.
+
+    Attributes:
+        came: How many lanes have settled, ever.
     """
 
     def __init__(self) -> None:
         self._answers: deque[Answer] = deque()
-        self._came = 0
+        self.came = 0
         self._taken = 0
         self._waiter: _Waiter | None = None
 
     def put(self, answer: Answer) -> None:
         """Adds an answer, and wakes who waits for so many lanes."""
         self._answers.append(answer)
-        self._came += answer.settled
+        self.came += answer.settled
         waiter = self._waiter
-        if waiter is not None and self._came >= waiter.until and not waiter.is_woken:
+        if waiter is not None and self.came >= waiter.until and not waiter.is_woken:
             waiter.is_woken = True
             waiter.lock.release()
+
+    def until(self, count: int) -> int:
+        """What ``came`` is when so many lanes can be taken."""
+        return self._taken + count
 
     def wait(self, count: int, timeout: float | None = None) -> bool:
         """Waits until so many lanes have settled.
@@ -102,19 +112,19 @@ class Inbox:
         Returns:
             Whether they have.
         """
-        until = self._taken + count
-        if self._came >= until:
+        until = self.until(count)
+        if self.came >= until:
             return True
         # A new one for each wait: what an earlier one left behind, wherever it ended, wakes nobody.
         waiter = self._waiter = _Waiter(until)
-        if self._came >= until:
+        if self.came >= until:
             return True  # they came before the waiter was seen
         # In slices: a signal that came just before a lock is waited for does not wake it.
         end = None if timeout is None else time.monotonic() + timeout
         left = SLICE_SECONDS if timeout is None else min(timeout, SLICE_SECONDS)
         while left > 0.0 and not waiter.lock.acquire(timeout=left):
             left = SLICE_SECONDS if end is None else min(end - time.monotonic(), SLICE_SECONDS)
-        return self._came >= until
+        return self.came >= until
 
     def take(self) -> list[Answer]:
         """Takes all answers out."""

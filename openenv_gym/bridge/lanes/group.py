@@ -9,10 +9,11 @@ from typing import Any, Protocol
 from openenv_gym_protocol.autoreset import AutoresetMode
 
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.lane_state import LaneState
+from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer, Ask
-from openenv_gym.bridge.rows import Rows
+from openenv_gym.bridge.rows import Row, Rows
 from openenv_gym.bridge.servers.server import Server
+from openenv_gym.transports.base import Connection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,10 @@ class AnyLane(Protocol):
     def is_unused(self) -> bool:
         """Whether it was never connected."""
 
+    @property
+    def connection(self) -> Connection | None:
+        """What its requests are written to."""
+
 
 class LaneGroup(Protocol):
     """The lanes that are asked and read in one way: those on the standard wire, or those of one vector link."""
@@ -105,5 +110,12 @@ class LaneGroup(Protocol):
             timeout: Seconds that the caller will wait; None for ever.
         """
 
-    def read(self, interface: Interface, answers: Sequence[Answer], states: Sequence[LaneState]) -> list[Rows]:
+    def read(self, interface: Interface, answers: Sequence[Answer], states: LaneStates) -> list[Rows]:
         """Reads answers to resets and steps, with an error for each lane whose row cannot be read."""
+
+    def read_one(self, interface: Interface, answer: Answer, state: LaneState) -> Row:
+        """Reads an answer of the only lane that was asked.
+
+        Raises:
+            OpenEnvGymError: It cannot be read.
+        """

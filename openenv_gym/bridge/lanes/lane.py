@@ -1,7 +1,8 @@
-"""One session of a vector environment, as the event loop sees it.
+"""One session of a vector environment, as the thread sees it that has its connection.
 
 A lane writes a request when its round starts and tells the round what came of it. Everything here but the
-constructor runs on the event loop, and nothing waits: no task, future or coroutine for a lane and step.
+constructor runs on the event loop, except ``begin`` and ``frame_received``, which run on the caller's thread while the
+connection is lent to it. Nothing waits: no task, future or coroutine for a lane and step.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Protocol
 
 from openenv_gym_protocol.client_session import ClientSession, SessionState
 from openenv_gym_protocol.errors import ClientClosed, ConnectionLost, OpenEnvGymError
-from openenv_gym_protocol.messages import CloseRequest, Reply, Request, ResetRequest
+from openenv_gym_protocol.messages import AnyRequest, CloseRequest, Reply, ResetRequest
 
 from openenv_gym.bridge.servers.server import Server
 from openenv_gym.transports.address import websocket_url
@@ -32,6 +33,7 @@ class Lane:
         index: Its place in the vector environment.
         session_id: The client's name for the running session: the standard wire has none of the server's.
         server: Where it is connected, or was.
+        listener: What hears its connection.
     """
 
     def __init__(self, index: int) -> None:
@@ -40,7 +42,7 @@ class Lane:
         self.server: Server | None = None
         self._session = ClientSession()
         self._connection: Connection | None = None
-        self._listener: _LaneListener | None = None
+        self.listener: _LaneListener | None = None
         self._waiter: Waiter | None = None
         self._position = 0
         self._was_reset = False
@@ -60,6 +62,11 @@ class Lane:
         """Whether it was never connected."""
         return self._session.state is SessionState.UNCONNECTED
 
+    @property
+    def connection(self) -> Connection | None:
+        """What its requests are written to."""
+        return self._connection
+
     async def connect(self, server: Server, connector: Connector) -> None:
         """Opens a session at a server.
 
@@ -70,7 +77,7 @@ class Lane:
         self.server = server
         self.session_id = uuid.uuid4().hex[:12]
         self._was_reset = False
-        listener = self._listener = _LaneListener(self)
+        listener = self.listener = _LaneListener(self)
         # Before the connection is there: a server that refuses speaks first, and that must not be lost.
         self._session.connected()
         try:
@@ -85,7 +92,7 @@ class Lane:
             raise self._session.cause or ConnectionLost("The server closed the connection at once.")
         self._connection = connection
 
-    def begin(self, request: Request, waiter: Waiter, position: int) -> None:
+    def begin(self, request: AnyRequest, waiter: Waiter, position: int) -> None:
         """Writes a request; the waiter hears of its reply."""
         self._waiter, self._position = waiter, position
         try:
@@ -111,12 +118,12 @@ class Lane:
 
     def lose(self, error: OpenEnvGymError) -> None:
         """Gives up the session, whose connection is another process's."""
-        self._connection = self._listener = None
+        self._connection = self.listener = None
         self._session.abandon(error)
 
     async def close(self) -> None:
         """Ends the session: tells the server and closes the connection, within the transport's bound."""
-        connection, self._connection, self._listener = self._connection, None, None
+        connection, self._connection, self.listener = self._connection, None, None
         is_ready = self._session.state is SessionState.READY
         frame = self._session.request(CloseRequest()) if is_ready else None
         self._session.close()
@@ -145,12 +152,8 @@ class Lane:
 
     def connection_lost(self, error: OpenEnvGymError) -> None:
         """Notes that the connection ended."""
-        self._connection = self._listener = None
+        self._connection = self.listener = None
         self._settle(self._session.lost(error))
-
-    def is_listened_by(self, listener: _LaneListener) -> bool:
-        """Whether a listener is that of the running connection."""
-        return self._listener is listener
 
     def _settle(self, outcome: Reply | OpenEnvGymError) -> None:
         waiter, self._waiter = self._waiter, None
@@ -159,7 +162,7 @@ class Lane:
 
     def _drop(self) -> None:
         """Poisons the connection: whatever still comes from it reaches nobody."""
-        connection, self._connection, self._listener = self._connection, None, None
+        connection, self._connection, self.listener = self._connection, None, None
         if connection is not None:
             connection.abort()
 
@@ -173,9 +176,9 @@ class _LaneListener:
         self._lane = lane
 
     def frame_received(self, frame: str | bytes) -> None:
-        if self._lane.is_listened_by(self):
+        if self._lane.listener is self:
             self._lane.frame_received(frame)
 
     def connection_lost(self, error: OpenEnvGymError) -> None:
-        if self._lane.is_listened_by(self):
+        if self._lane.listener is self:
             self._lane.connection_lost(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from openenv_gym_protocol.errors import (
@@ -16,17 +16,19 @@ from openenv_gym_protocol.errors import (
 )
 
 from openenv_gym.bridge.guard import Guard
+from openenv_gym.bridge.lane_sets import all_lanes
 from openenv_gym.bridge.lanes import farewells
-from openenv_gym.bridge.lanes.answers import Answer, Ask, Inbox
+from openenv_gym.bridge.lanes.answers import Answer, Ask
 from openenv_gym.bridge.lanes.connecting import Connecting
 from openenv_gym.bridge.lanes.group import AnyLane, Episodes, LaneGroup
 from openenv_gym.bridge.lanes.lane import Lane
-from openenv_gym.bridge.lanes.round import Round
+from openenv_gym.bridge.lanes.rounds import Rounds
 from openenv_gym.bridge.lanes.standard import StandardGroup
 from openenv_gym.bridge.lanes.vector import VectorLane
+from openenv_gym.bridge.servers.server import Server
 from openenv_gym.bridge.servers.servers import Servers
 from openenv_gym.bridge.wires import Wire
-from openenv_gym.transports.base import Connector
+from openenv_gym.transports.base import Connection, Connector
 from openenv_gym.transports.io_thread import io_thread
 from openenv_gym.transports.timeouts import Timeouts
 from openenv_gym.transports.websocket import open_websocket
@@ -65,11 +67,12 @@ class Lanes:
     ) -> None:
         self.servers = servers
         self.guard = Guard()
-        self._inbox = Inbox()
-        self._rounds: list[Round] = []
+        self._rounds = Rounds(self._connections)
         self._lanes: dict[int, AnyLane] = {index: Lane(index) for index in range(count)}
         self._standard = StandardGroup(self._lanes, episodes)
         self._connecting = Connecting(episodes, timeouts, connector, wire)
+        self._groups: list[tuple[LaneGroup, Sequence[int]]] | None = None
+        """All lanes by groups, as long as no lane is connected anew."""
         self._pid = os.getpid()
 
     def __len__(self) -> int:
@@ -87,9 +90,9 @@ class Lanes:
         if self._pid == os.getpid():
             return False
         self._pid = os.getpid()
-        self._inbox = Inbox()
-        self._rounds.clear()
+        self._rounds = Rounds(self._connections)
         self._connecting.groups.clear()
+        self._groups = None
         for index, old in list(self._lanes.items()):
             new = self._lanes[index] = Lane(index)
             if not old.is_unused:
@@ -101,8 +104,18 @@ class Lanes:
         lane = self._lanes[index]
         return lane.group if isinstance(lane, VectorLane) else self._standard
 
-    def grouped(self, indices: Iterable[int]) -> list[tuple[LaneGroup, list[int]]]:
+    def grouped(self, indices: Iterable[int]) -> list[tuple[LaneGroup, Sequence[int]]]:
         """Lanes with how they are asked, by groups."""
+        everyone = all_lanes(len(self._lanes)).lanes
+        if indices is not everyone:
+            return self._grouped(indices)
+        if self._groups is None:
+            self._groups = self._grouped(everyone)
+            if len(self._groups) == 1:
+                self._groups = [(self._groups[0][0], everyone)]
+        return self._groups
+
+    def _grouped(self, indices: Iterable[int]) -> list[tuple[LaneGroup, Sequence[int]]]:
         groups: dict[int, tuple[LaneGroup, list[int]]] = {}
         last: LaneGroup | None = None
         for index in indices:
@@ -136,34 +149,33 @@ class Lanes:
 
     def start(self, asks: Sequence[Ask], timeout: float | None) -> None:
         """Sends requests with one deadline; ``take`` gives their answers."""
-        self._start(asks, timeout, self._inbox)
+        self.guard.is_at_work = True
+        self._rounds.start(asks, timeout)
 
     def wait(self, count: int, timeout: float | None = None) -> bool:
         """Waits until so many lanes have settled; see ``Inbox.wait``."""
-        return self._inbox.wait(count, timeout)
+        return self._rounds.wait(count, timeout)
 
     def take(self) -> list[Answer]:
         """What has settled of all that was started; the errors name their lanes."""
         self.guard.is_at_work = True
-        return self._take(self._inbox)
+        return self._named(self._rounds.take())
 
     def ask(self, asks: Sequence[Ask], timeout: float | None) -> list[Answer]:
         """Sends requests and waits until all of them are settled; nobody else's answers are among theirs."""
-        inbox = Inbox()
-        self._start(asks, timeout, inbox)
-        inbox.wait(sum(len(ask.lanes) for ask in asks))
-        return self._take(inbox)
+        self.guard.is_at_work = True
+        return self._named(self._rounds.ask(asks, timeout))
 
     def give_up(self, reason: str) -> None:
         """Gives up everything that is under way: those lanes are lost, and nothing of it is read."""
-        self._inbox = Inbox()
-        if not all(each.is_settled for each in self._rounds):
-            io_thread().run(_give_up(self._rounds, reason))
+        self._rounds.forget()
+        if not self._rounds.is_settled:
+            io_thread().run(self._rounds.give_up(reason))
 
     def give_up_all(self, reason: str) -> None:
         """Gives up every session, whatever is under way in it. May be interrupted, and called again."""
         if not self.enter_process():
-            self._inbox = Inbox()
+            self._rounds.forget()
             io_thread().run(self._give_up_all(reason))
 
     def replace(self, index: int) -> None:
@@ -174,13 +186,13 @@ class Lanes:
     def let_go(self, index: int, reason: str) -> None:
         """Ends a lane's session, if it has one: another begins with the next reset."""
         if not self._lanes[index].needs_connection:
-            io_thread().run(_let_go([self._lanes[index]], reason))
+            io_thread().run(self._let_go([self._lanes[index]], reason))
 
     def close(self) -> None:
         """Ends the sessions and the use of the servers, within a bound. Never raises. Idempotent."""
         try:
             if self._pid == os.getpid():
-                io_thread().run(_close(self._closing()))
+                io_thread().run(self._close(by_force=self._rounds.holds_caller))
         except RuntimeError:
             pass  # the loop is gone already: the interpreter is ending, and the sockets with it
         finally:
@@ -192,7 +204,7 @@ class Lanes:
             return
         # Lanes that were never connected have nothing to close, and a finalizer must not start the I/O thread for it.
         if not all(lane.is_unused for lane in self._lanes.values()):
-            work = _close(self._closing())
+            work = self._close()
             try:
                 farewells.say(asyncio.run_coroutine_threadsafe(work, io_thread().loop))
             except RuntimeError:
@@ -216,16 +228,7 @@ class Lanes:
         hint = f" {HOW_TO_READ_THE_LOG}" if refers and HOW_TO_READ_THE_LOG not in error.message else ""
         error.args = (f"{error.message}{hint} [{place}]",)
 
-    def _start(self, asks: Sequence[Ask], timeout: float | None, inbox: Inbox) -> None:
-        self.guard.is_at_work = True
-        if asks:
-            started = Round(asks, timeout, inbox)
-            self._rounds = [each for each in self._rounds if not each.is_settled]
-            self._rounds.append(started)
-            started.start(io_thread())
-
-    def _take(self, inbox: Inbox) -> list[Answer]:
-        answers = inbox.take()
+    def _named(self, answers: list[Answer]) -> list[Answer]:
         for answer in answers:
             if answer.errors:
                 for index, error in answer.errors.items():
@@ -234,37 +237,50 @@ class Lanes:
 
     async def _give_up_all(self, reason: str) -> None:
         # On the loop, after whatever the interrupted call had begun there, unknown to itself perhaps.
+        await self._rounds.give_up(reason)
         await self._connecting.stop()
-        await _give_up(self._rounds, reason)
-        await _let_go(list(self._lanes.values()), reason)
+        await self._let_go(list(self._lanes.values()), reason)
+
+    async def _let_go(self, lanes: Sequence[AnyLane], reason: str) -> None:
+        await self._rounds.reclaim()
+        for lane in lanes:
+            if lane.needs_connection:
+                continue
+            if isinstance(lane, VectorLane):
+                lane.let_go(SessionLost(reason))
+            elif isinstance(lane, Lane):
+                lane.abandon(SessionLost(reason))
 
     def _connect(self, indices: Sequence[int]) -> dict[int, OpenEnvGymError]:
+        self._groups = None
         servers, failures = self.servers.start(indices)
-        return failures | io_thread().run(self._connecting.connect(self._lanes, servers))
+        return failures | io_thread().run(self._connect_to(servers))
 
-    def _closing(self) -> list[_Closing]:
+    async def _connect_to(self, servers: Mapping[int, Server]) -> dict[int, OpenEnvGymError]:
+        await self._rounds.reclaim()
+        failures = await self._connecting.connect(self._lanes, servers)
+        self._rounds.connected()
+        return failures
+
+    def _connections(self) -> list[Connection] | None:
+        """Those of all lanes that have a session; None while one has none, and may get one."""
+        found: dict[Connection, None] = {}
+        for lane in self._lanes.values():
+            if not lane.needs_connection:
+                if lane.connection is None:
+                    return None
+                found[lane.connection] = None
+        return list(found)
+
+    async def _close(self, *, by_force: bool = False) -> None:
+        await self._rounds.reclaim(by_force=by_force)
         standard = [lane for lane in self._lanes.values() if isinstance(lane, Lane)]
-        return [*standard, *(group.link for group in self._connecting.groups)]
+        await _close([*standard, *(group.link for group in self._connecting.groups)])
 
 
 class _Closing(Protocol):
     async def close(self) -> None:
         """Ends it."""
-
-
-async def _give_up(rounds: Sequence[Round], reason: str) -> None:
-    for each in rounds:
-        each.give_up(reason)
-
-
-async def _let_go(lanes: Sequence[AnyLane], reason: str) -> None:
-    for lane in lanes:
-        if lane.needs_connection:
-            continue
-        if isinstance(lane, VectorLane):
-            lane.let_go(SessionLost(reason))
-        elif isinstance(lane, Lane):
-            lane.abandon(SessionLost(reason))
 
 
 async def _close(closing: Sequence[_Closing]) -> None:

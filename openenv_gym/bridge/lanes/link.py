@@ -1,7 +1,8 @@
-"""One connection of the vector wire, as the event loop sees it: the lanes of one server.
+"""One connection of the vector wire, as the thread sees it that has it: the lanes of one server.
 
 Requests are written when their round starts, and each part of a reply settles the lanes that it is about. Everything
-here but the constructors runs on the event loop. No task, future or coroutine belongs to a lane or a step.
+here but the constructors runs on the event loop, except ``send`` and ``frame_received``, which run on the caller's
+thread while the connection is lent to it. No task, future or coroutine belongs to a lane or a step.
 """
 
 from __future__ import annotations
@@ -70,6 +71,11 @@ class VectorLink:
     def has_connection(self) -> bool:
         """Whether a request is written at once."""
         return self._connection is not None and self._connection.is_open
+
+    @property
+    def connection(self) -> Connection | None:
+        """What requests are written to; None while there is none."""
+        return self._connection
 
     @property
     def is_open(self) -> bool:
@@ -150,9 +156,7 @@ class VectorLink:
         self.lose(error)
         if connection is not None and may_linger:
             # A goodbye, so that the server does not keep the lanes for somebody who comes back.
-            closing = asyncio.ensure_future(connection.close())
-            _closing.add(closing)
-            closing.add_done_callback(_closing.discard)
+            connection.dismiss()
         elif connection is not None:
             connection.abort()
 
@@ -254,10 +258,6 @@ class VectorLink:
         self.close_lanes(waiting.opened)  # if they came just now: nobody will use them
 
 
-_closing: set[asyncio.Task[None]] = set()
-"""Connections that are being closed, which nobody waits for."""
-
-
 class _Waiting:
     """A coroutine that waits for the end of a request."""
 
@@ -322,12 +322,15 @@ class LinkAsk:
         for failure in arrival.failures:
             if failure.lost and arrival.error is None:  # else the link knows
                 self._link.note_cause([failure.lane], failure.error)
-        lanes = () if reply is None else tuple([self._open.pop(number) for number in reply.lanes])
+        lanes = () if reply is None else tuple(map(self._open.pop, reply.lanes))
         failed = {self._open.pop(failure.lane): failure.error for failure in arrival.failures}
         if arrival.error is not None:
             failed = {lane: copied(error) for lane, error in failed.items()}
-        if self._settle is not None and (lanes or failed):
-            self._settle(Answer(self._source, self.call, lanes, reply, failed))
+        settle = self._settle
+        if not self._open:
+            self._settle = None  # whoever waits holds this: together they would be garbage for the collector
+        if settle is not None and (lanes or failed):
+            settle(Answer(self._source, self.call, lanes, reply, failed))
 
     def _fail(self, make_error: MakeError) -> None:
         failed, self._open = self._open, {}

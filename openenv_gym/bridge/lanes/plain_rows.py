@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from openenv_gym_protocol.bodies import Seeding
 from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.frames import REWARD_MISSING, SEED_APPLIED, SEED_UNKNOWN
 
+from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.rows import PlainRows
@@ -17,42 +21,119 @@ from openenv_gym.bridge.seeds import Seeds
 _OF_THE_MIDST = [missing | seed for missing in (0, REWARD_MISSING) for seed in (0, SEED_APPLIED, SEED_UNKNOWN)]
 _IS_MIDST = np.isin(np.arange(256), _OF_THE_MIDST)
 """Whether flags are those of a step that ended no episode."""
-_SEED_BITS = ((False, False), (True, False), (False, True), (True, True))
-"""SEED_APPLIED and the next bit, SEED_UNKNOWN, by the number that they make."""
+_REWARD = np.dtype("<f8")
 
 
-def plain_told_apart(answer: Answer, states: LaneStates, others: set[int]) -> tuple[PlainRows | None, Sequence[int]]:
-    """Tells plain rows, of which there is nothing to do for each, from all others.
+class PlainRowsReader:
+    """Tells plain rows, of which there is nothing to do for each, from all others, for the lanes of one server."""
+
+    def __init__(self) -> None:
+        self._flags: _Flags | None = None
+
+    def read(
+        self, answer: Answer, states: LaneStates, others: Collection[int]
+    ) -> tuple[PlainRows | None, Sequence[int]]:
+        """Reads what lanes answered to a step.
+
+        Args:
+            answer: The answer.
+            states: What is remembered of every lane.
+            others: Rows that are not plain, whatever else they have.
+
+        Returns:
+            The plain rows, or None where there are none; and the places of the others.
+        """
+        reply: frames.Rows = answer.reply
+        lanes = lane_set(answer.lanes, len(states))
+        flags = self._flags_of(reply.flags, lanes, states)
+        rewards = np.frombuffer(reply.rewards, _REWARD).astype(np.float64)
+        may_be_plain = flags.are_plain
+        if flags.has_missing:
+            may_be_plain = may_be_plain & ~(flags.missing & (rewards != 0))
+        if reply.infos is not None:
+            may_be_plain = may_be_plain & [not info for info in reply.infos]
+        if others:
+            may_be_plain = may_be_plain.copy()
+            may_be_plain[list(others)] = False
+        return plain_rows(lanes, states, may_be_plain, rewards, flags.seed_applied, flags.missing)
+
+    def _flags_of(self, data: bytes, lanes: LaneSet, states: LaneStates) -> _Flags:
+        """Reads flags; the same ones of the same lanes, as most steps have them, are read once."""
+        of = (data, lanes.lanes, states.version)
+        known = self._flags
+        if known is None or known.states is not states or known.of != of:
+            known = self._flags = _flags(of, lanes, states)
+        return known
+
+
+def plain_rows(
+    lanes: LaneSet,
+    states: LaneStates,
+    may_be_plain: NDArray[np.bool_],
+    rewards: NDArray[np.float64],
+    seed_applied: NDArray[np.int64],
+    reward_missing: NDArray[np.bool_],
+) -> tuple[PlainRows | None, Sequence[int]]:
+    """Tells plain rows from others by what holds on either wire.
 
     Args:
-        answer: What lanes answered to a step.
+        lanes: The lanes of the rows.
         states: What is remembered of every lane.
-        others: Rows that are not plain, whatever else they have.
+        may_be_plain: Whether each row is plain, as far as the wire and what is remembered say it.
+        rewards: The rewards, as they came.
+        seed_applied: As ``info["seed_applied"]`` has it.
+        reward_missing: Whether there is none.
 
     Returns:
         The plain rows, or None where there are none; and the places of the others.
     """
-    reply: frames.Rows = answer.reply
-    flags = np.frombuffer(reply.flags, np.uint8)
-    rewards = np.frombuffer(reply.rewards, "<f8").astype(np.float64)
+    is_plain = may_be_plain & np.isfinite(rewards)
+    is_before_the_limit = states.are_before_the_limit(lanes)
+    if is_before_the_limit is not None:
+        is_plain &= is_before_the_limit
+    count = np.count_nonzero(is_plain)
+    others = [] if count == len(is_plain) else (~is_plain).nonzero()[0].tolist()
+    if not count:
+        return None, others
+    not_plain = bits_of([lanes.lanes[row] for row in others])
+    return PlainRows(lanes, not_plain, rewards, seed_applied, reward_missing), others
+
+
+class _Flags(NamedTuple):
+    """The flags of rows.
+
+    Attributes:
+        of: What they were read from,
+        states: with what was remembered of the lanes.
+        are_plain: Whether they are those of a plain step, as far as flags say it.
+        seed_applied: What they say of seeds, as ``info["seed_applied"]`` has it.
+        missing: Whether they say that there is no reward.
+        has_missing: Whether any does.
+    """
+
+    of: tuple[bytes, tuple[int, ...], int]
+    states: LaneStates
+    are_plain: NDArray[np.bool_]
+    seed_applied: NDArray[np.int64]
+    missing: NDArray[np.bool_]
+    has_missing: bool
+
+
+def _flags(of: tuple[bytes, tuple[int, ...], int], lanes: LaneSet, states: LaneStates) -> _Flags:
+    flags = np.frombuffer(of[0], np.uint8)
     missing = (flags & REWARD_MISSING) != 0
-    lanes = np.array(answer.lanes)
-    seed_applied = _seeds_applied(flags, states[answer.lanes[0]].reader.seeds)
-    is_plain = states.are_plain(lanes) & (seed_applied == states.seed_applied[lanes])
-    is_plain &= _IS_MIDST[flags] & np.isfinite(rewards) & ~(missing & (rewards != 0))
-    if reply.infos is not None:
-        is_plain &= [not info for info in reply.infos]
-    is_plain[list(others)] = False
-    if is_plain.all():
-        return PlainRows(answer.lanes, rewards, seed_applied, missing), ()
-    rest = np.flatnonzero(~is_plain).tolist()
-    if not is_plain.any():
-        return None, rest
-    return PlainRows(lanes[is_plain].tolist(), rewards[is_plain], seed_applied[is_plain], missing[is_plain]), rest
+    # All lanes of a link have one server, and what it says of seeds.
+    seed_applied = _seeds_applied(states[lanes.lanes[0]].reader.seeds.seeding.seed_supported)[flags]
+    are_plain = states.steady[lanes.index] & (seed_applied == states.seed_applied[lanes.index]) & _IS_MIDST[flags]
+    return _Flags(of, states, are_plain, seed_applied, missing, bool(np.count_nonzero(missing)))
 
 
-def _seeds_applied(flags: NDArray[np.uint8], seeds: Seeds) -> NDArray[np.int64]:
-    """``info["seed_applied"]`` of each row; all lanes of a link have one server, and what it says of seeds."""
-    said = [seeds.meaning(applied=applied, unknown=unknown) for applied, unknown in _SEED_BITS]
-    meanings: NDArray[np.int64] = np.array(said, np.int64)[flags // SEED_APPLIED % len(said)]
-    return meanings
+@lru_cache(maxsize=3)
+def _seeds_applied(supported: bool | None) -> NDArray[np.int64]:
+    """``info["seed_applied"]`` by a row's flags, of a server that says this of its support of seeds."""
+    seeds = Seeds()
+    seeds.seeding = Seeding(seed_supported=supported)
+    said = [
+        seeds.meaning(applied=bool(flags & SEED_APPLIED), unknown=bool(flags & SEED_UNKNOWN)) for flags in range(256)
+    ]
+    return np.array(said, np.int64)

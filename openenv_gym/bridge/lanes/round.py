@@ -1,8 +1,10 @@
-"""Requests to some lanes, handed to the event loop at once and given up together."""
+"""Requests to some lanes, begun at once and given up together."""
 
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -15,8 +17,8 @@ from openenv_gym.transports.io_thread import IoThread
 class Round:
     """Requests to some lanes with one deadline.
 
-    The calling thread and the event loop meet twice in it, however many lanes there are: when it starts and when
-    the inbox holds as many answers as are waited for.
+    It is begun by the event loop, or by the thread that calls where the connections are lent to it. The event loop
+    alone keeps the deadline.
 
     Args:
         asks: What is asked. Everything in it settles into the inbox.
@@ -24,39 +26,50 @@ class Round:
         inbox: Where the answers go.
 
     Attributes:
-        count: How many lanes are asked.
+        open: How many lanes have not settled.
+        deadline: When the last reply must be there, on the monotonic clock.
     """
 
     def __init__(self, asks: Sequence[Ask], timeout: float | None, inbox: Inbox) -> None:
-        self.count = sum(len(ask.lanes) for ask in asks)
+        self.open = sum([len(ask.lanes) for ask in asks])
+        self.deadline = math.inf if timeout is None else time.monotonic() + timeout
         self._asks = asks
         self._timeout = timeout
         self._inbox = inbox
-        self._open = self.count
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is left to wait for."""
-        return self._open == 0
-
     def start(self, io: IoThread) -> None:
-        """Has the requests sent."""
-        io.loop.call_soon_threadsafe(self._begin, io.loop)
+        """Has the event loop begin it."""
+        io.loop.call_soon_threadsafe(self._start, io.loop)
+
+    def begin(self) -> None:
+        """Sends the requests."""
+        for ask in self._asks:
+            ask.begin(self._settle)
+
+    def watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Keeps the deadline."""
+        self.unwatch()
+        if self.open and self._timeout is not None:
+            self._timer = loop.call_later(max(self.deadline - time.monotonic(), 0.0), self._expire)
+
+    def unwatch(self) -> None:
+        """Leaves the deadline to whoever has the connections."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def give_up(self, reason: str) -> None:
         """Gives up the lanes that have not answered, on the event loop. Idempotent."""
         self._abandon(lambda _: SessionLost(reason))
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._timeout is not None:
-            self._timer = loop.call_later(self._timeout, self._expire)
-        for ask in self._asks:
-            ask.begin(self._settle)
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.watch(loop)
+        self.begin()
 
     def _settle(self, answer: Answer) -> None:
-        self._open -= answer.settled
-        if self._open == 0 and self._timer is not None:
+        self.open -= answer.settled
+        if self.open == 0 and self._timer is not None:
             self._timer.cancel()
         self._inbox.put(answer)
 

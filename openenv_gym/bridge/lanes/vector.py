@@ -15,14 +15,15 @@ from openenv_gym_protocol.vector.frames import Request
 
 from openenv_gym.bridge.columns import IDLE, ActionWriter, ObservationReader
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.lane_state import LaneState
+from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer, Ask, MakeError, Settle
 from openenv_gym.bridge.lanes.group import Episodes
 from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
 from openenv_gym.bridge.lanes.vector_rows import RowsReader
-from openenv_gym.bridge.rows import Rows
+from openenv_gym.bridge.rows import Row, Rows
 from openenv_gym.bridge.servers.server import Server
 from openenv_gym.bridge.step_batch import ActionArray
+from openenv_gym.transports.base import Connection
 
 DEADLINE_SLACK = 5.0
 """Seconds after the client's own time-out at which the server gives a request up, should no cancel reach it."""
@@ -64,6 +65,11 @@ class VectorLane:
     def is_unused(self) -> bool:
         """Never: it was opened."""
         return False
+
+    @property
+    def connection(self) -> Connection | None:
+        """What its link's requests are written to."""
+        return self._link.connection
 
     @property
     def cause(self) -> OpenEnvGymError | None:
@@ -131,6 +137,7 @@ class VectorGroup:
         self._episodes = episodes
         self._lanes: dict[int, VectorLane] = {}
         self._forms: _Forms | None = None
+        self._numbers: tuple[Sequence[int], dict[int, int]] = ((), {})
 
     @property
     def is_divisible(self) -> bool:
@@ -141,6 +148,7 @@ class VectorGroup:
     def add(self, lane: VectorLane) -> None:
         """Adds a lane, in place of an earlier one of the same index."""
         self._lanes[lane.index] = lane
+        self._numbers = ((), {})
 
     def reset(
         self, seeds: Mapping[int, int | None], once: Mapping[str, Any] | None, timeout: float | None
@@ -167,9 +175,10 @@ class VectorGroup:
             array = writer.write_array(actions.array, actions.places(idle))
             if array is not None:
                 return Written(actions.lanes, array)
-        given = {**dict(actions.items()), **dict.fromkeys(idle, IDLE)}
-        ordered = {lane: given[lane] for lane in sorted(given)}
-        return Written(tuple(ordered), writer.write(ordered))
+        given = dict(actions.items())
+        given.update(dict.fromkeys(idle, IDLE))
+        lanes = tuple(sorted(given))
+        return Written(lanes, writer.write({lane: given[lane] for lane in lanes}))
 
     def step(self, written: Written, next_seeds: Mapping[int, int], timeout: float | None) -> list[Ask]:
         """Asks lanes to step."""
@@ -182,16 +191,20 @@ class VectorGroup:
                 id=number,
                 lanes=self.numbers(lanes),
                 actions=batch(written.of(lanes)),
-                next_seeds=[next_seeds.get(lane) for lane in lanes] if next_seeds else None,
+                next_seeds=list(map(next_seeds.get, lanes)) if next_seeds else None,
                 deadline=_deadline(timeout),
             ),
         )
 
-    def read(self, interface: Interface, answers: Sequence[Answer], states: Sequence[LaneState]) -> list[Rows]:
+    def read(self, interface: Interface, answers: Sequence[Answer], states: LaneStates) -> list[Rows]:
         """Reads answers to resets and steps, each for itself."""
         return [self._read(interface, answer, states) for answer in answers]
 
-    def _read(self, interface: Interface, answer: Answer, states: Sequence[LaneState]) -> Rows:
+    def read_one(self, interface: Interface, answer: Answer, state: LaneState) -> Row:
+        """Reads an answer of the only lane that was asked."""
+        return self._forms_of(interface).rows.one(answer, state)
+
+    def _read(self, interface: Interface, answer: Answer, states: LaneStates) -> Rows:
         if not answer.lanes:
             return Rows(errors=dict(answer.errors))
         try:
@@ -200,7 +213,7 @@ class VectorGroup:
             # What a server says in a form that was not agreed on is true of no lane.
             return Rows(errors={**answer.errors, **{lane: copied(error) for lane in answer.lanes}})
 
-    def ask(self, call: str, lanes: Sequence[int], request: Callable[[int, list[int]], Request]) -> list[Ask]:
+    def ask(self, call: str, lanes: Sequence[int], request: Callable[[int, Sequence[int]], Request]) -> list[Ask]:
         """Asks lanes anything.
 
         Args:
@@ -208,18 +221,27 @@ class VectorGroup:
             lanes: The lanes; those that are lost fail by themselves.
             request: Makes the request, given its id and the lanes that are left.
         """
-        alive = self.link.session.lanes
-        lost = [lane for lane in lanes if self._lanes[lane].number not in alive]
-        left = [lane for lane in lanes if lane not in lost] if lost else list(lanes)
-        asks: list[Ask] = [LostAsk(self, call, [self._lanes[lane] for lane in lost])] if lost else []
+        alive, left = self.link.session.lanes, lanes
+        asks: list[Ask] = []
+        if not alive.issuperset(self._by_number(lanes)):
+            lost = [lane for lane in lanes if self._lanes[lane].number not in alive]
+            left = [lane for lane in lanes if lane not in lost]
+            asks.append(LostAsk(self, call, [self._lanes[lane] for lane in lost]))
         if left:
-            numbers = {self._lanes[lane].number: lane for lane in left}
-            asks.append(LinkAsk(self, self.link, numbers, call, lambda number: request(number, left)))
+            asks.append(LinkAsk(self, self.link, self._by_number(left), call, lambda number: request(number, left)))
         return asks
 
     def numbers(self, lanes: Sequence[int]) -> list[int]:
         """The lanes' numbers on the wire."""
-        return [self._lanes[lane].number for lane in lanes]
+        return list(self._by_number(lanes))
+
+    def _by_number(self, lanes: Sequence[int]) -> dict[int, int]:
+        """The lanes by their numbers on the wire. Those of the last call are known, as most are about the same."""
+        known, numbers = self._numbers
+        if lanes is not known and lanes != known:
+            numbers = {self._lanes[lane].number: lane for lane in lanes}
+            self._numbers = (lanes, numbers)
+        return numbers
 
     def _forms_of(self, interface: Interface) -> _Forms:
         if self._forms is None or self._forms.interface is not interface:

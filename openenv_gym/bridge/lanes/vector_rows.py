@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import InvalidObservation, OpenEnvGymError, UnexpectedReply
 from openenv_gym_protocol.vector import frames
-from openenv_gym_protocol.vector.columns import unpack_rewards
+from openenv_gym_protocol.vector.columns import unpack_reward
 from openenv_gym_protocol.vector.frames import (
     RESET_ROW,
     REWARD_MISSING,
@@ -22,9 +22,9 @@ from openenv_gym_protocol.vector.frames import (
 from openenv_gym.bridge.columns import ObservationReader, with_arrays
 from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
-from openenv_gym.bridge.lanes.plain_rows import plain_told_apart
+from openenv_gym.bridge.lanes.plain_rows import PlainRowsReader
 from openenv_gym.bridge.observations import Leaves
-from openenv_gym.bridge.rows import Final, Rows, checked_reward
+from openenv_gym.bridge.rows import Final, Result, Row, Rows, checked_reward
 
 _SEEDS = (0, SEED_APPLIED, SEED_UNKNOWN)
 _ENDS = (0, TERMINATED, TRUNCATED, TERMINATED | TRUNCATED)
@@ -47,8 +47,9 @@ class RowsReader:
     def __init__(self, observations: ObservationReader, autoreset: AutoresetMode) -> None:
         self._observations = observations
         self._autoreset = autoreset
+        self._plain = PlainRowsReader()
 
-    def read(self, answer: Answer, states: Sequence[LaneState]) -> Rows:
+    def read(self, answer: Answer, states: LaneStates) -> Rows:
         """Reads a part of a reply.
 
         Args:
@@ -62,32 +63,51 @@ class RowsReader:
         count = len(answer.lanes)
         leaves, values = self._read(_required(reply.observations), count)
         finals = self._finals(reply)
-        rows = Rows(errors=dict(answer.errors))
-        rewards = unpack_rewards(reply.rewards)
+        rows = Rows(leaves=leaves, errors=dict(answer.errors))
         others: Sequence[int] = range(count)
-        if leaves is not None and isinstance(states, LaneStates) and answer.call == "step":
-            rows.plain, others = plain_told_apart(answer, states, {*values, *finals})
+        if leaves is not None:
+            rows.observed = answer.lanes
+            if answer.call == "step":
+                rows.plain, others = self._plain.read(answer, states, {*values, *finals})
+        if others:
+            self._read_others(rows, answer, states, {row: (values.get(row), finals.get(row)) for row in others})
+        return rows
+
+    def one(self, answer: Answer, state: LaneState) -> Row:
+        """Reads a reply of one lane.
+
+        Raises:
+            ProtocolFailure: It has not the form that was agreed on.
+            OpenEnvGymError: The row cannot be read.
+        """
+        reply: frames.Rows = answer.reply
+        leaves, values = self._read(_required(reply.observations), 1)
+        result = self._result(answer, 0, state, values.get(0), self._finals(reply).get(0))
+        if isinstance(result, OpenEnvGymError):
+            raise result
+        observation = values[0] if leaves is None else self._observations.row(leaves, 0)
+        return Row(observation, result.reward, result.terminated, result.truncated, result.info)
+
+    def _read_others(
+        self, rows: Rows, answer: Answer, states: Sequence[LaneState], found: Mapping[int, tuple[Any, Any]]
+    ) -> None:
+        """Adds rows that are not plain, each of which has been found to have a value and a final observation."""
         failed = set()
-        for row in others:
+        for row, (value, final) in found.items():
             lane = answer.lanes[row]
-            error = self._error(reply.flags[row], rewards[row], values.get(row), finals.get(row))
-            if error is None and not self._is_due(reply.flags[row], rewards[row], answer.call, states[lane]):
-                error = _undue(reply.flags[row], rewards[row])
-            if error is not None:
-                rows.errors[lane] = error
-                _note_reset(states[lane], reply.flags[row], finals.get(row))
+            result = self._result(answer, row, states[lane], value, final)
+            if isinstance(result, OpenEnvGymError):
+                rows.errors[lane] = result
                 failed.add(row)
                 continue
             rows.lanes.append(lane)
-            rows.rewards.append(rewards[row])
-            self._add(rows, lane, states[lane], reply, row, is_reset=answer.call == "reset", final=finals.get(row))
-        kept = [row for row in range(count) if row not in failed] if failed else range(count)
-        if leaves is None:
-            rows.values = [values[row] for row in kept]
-        else:
-            rows.leaves = {path: array[kept] for path, array in leaves.items()} if failed else leaves
-            rows.observed = [answer.lanes[row] for row in kept] if failed else answer.lanes
-        return rows
+            rows.results.append(result)
+            if rows.leaves is None:
+                rows.values.append(value)
+        if failed and rows.leaves is not None:
+            kept = [row for row in range(len(answer.lanes)) if row not in failed]
+            rows.leaves = {path: array[kept] for path, array in rows.leaves.items()}
+            rows.observed = [answer.lanes[row] for row in kept]
 
     def _read(self, batch: Batch, count: int) -> tuple[Leaves | None, dict[int, Any]]:
         """Returns the leaves, and the value or the error of each row; with leaves, the errors alone."""
@@ -113,10 +133,32 @@ class RowsReader:
             for i, row in enumerate(rows)
         }
 
+    def _result(self, answer: Answer, row: int, state: LaneState, value: Any, final: Any) -> Result | OpenEnvGymError:
+        """Reads what one row says beside its observation, or why it cannot be believed."""
+        reply: frames.Rows = answer.reply
+        flags, reward = reply.flags[row], unpack_reward(reply.rewards, row)
+        error = self._error(flags, reward, value, final)
+        if error is None and not self._is_due(flags, reward, answer.call, state):
+            error = _undue(flags, reward)
+        if error is not None:
+            _note_reset(state, flags, final)
+            return error
+        is_reset = answer.call == "reset" or bool(flags & RESET_ROW)
+        is_missing = bool(flags & REWARD_MISSING) and not is_reset
+        metadata = with_arrays(reply.infos[row]) if reply.infos else {}
+        ended = None
+        if final is not None:
+            observation, ended_with = final
+            ended = Final(observation, state.reader.info(ended_with, reward_missing=is_missing))
+        _note_reset(state, flags, final)
+        state.reader.seeds.told(applied=bool(flags & SEED_APPLIED), unknown=bool(flags & SEED_UNKNOWN))
+        info = state.reader.info(metadata, reward_missing=is_missing and final is None)
+        terminated, truncated = bool(flags & TERMINATED), bool(flags & TRUNCATED)
+        return Result(reward, terminated and not is_reset, truncated and not is_reset, info, ended, is_reset)
+
     def _error(self, flags: int, reward: float, value: Any, final: Any) -> OpenEnvGymError | None:
-        for each in (value, final):
-            if isinstance(each, OpenEnvGymError):
-                return each
+        if isinstance(value, OpenEnvGymError) or isinstance(final, OpenEnvGymError):
+            return value if isinstance(value, OpenEnvGymError) else final
         try:
             checked_reward(reward)
         except UnexpectedReply as error:
@@ -136,23 +178,6 @@ class RowsReader:
             return is_due and flags in _OF_AUTORESETS and reward == 0
         is_due = state.is_in_doubt or not is_over
         return is_due and flags in _OF_STEPS and not (flags & REWARD_MISSING and reward != 0)
-
-    def _add(
-        self, rows: Rows, lane: int, state: LaneState, reply: frames.Rows, row: int, *, is_reset: bool, final: Any
-    ) -> None:
-        flags = reply.flags[row]
-        is_reset = is_reset or bool(flags & RESET_ROW)
-        is_missing = bool(flags & REWARD_MISSING) and not is_reset
-        metadata = with_arrays(reply.infos[row]) if reply.infos else {}
-        if final is not None:
-            observation, ended_with = final
-            rows.finals[lane] = Final(observation, state.reader.info(ended_with, reward_missing=is_missing))
-        _note_reset(state, flags, final)
-        state.reader.seeds.told(applied=bool(flags & SEED_APPLIED), unknown=bool(flags & SEED_UNKNOWN))
-        rows.terminations.append(bool(flags & TERMINATED) and not is_reset)
-        rows.truncations.append(bool(flags & TRUNCATED) and not is_reset)
-        rows.resets.append(is_reset)
-        rows.infos.append(state.reader.info(metadata, reward_missing=is_missing and final is None))
 
 
 def _note_reset(state: LaneState, flags: int, final: Any) -> None:

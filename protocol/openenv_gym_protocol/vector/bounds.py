@@ -60,7 +60,7 @@ class Bounds:
         low, high = (self._array(numbers, numpy) for numbers in (self.low, self.high))
         # Written so that NaN is outside too.
         inside = (array >= low) & (array <= high)
-        return inside.reshape(len(array), -1).all(axis=1)
+        return inside if inside.ndim == 1 else inside.reshape(len(array), -1).all(axis=1)
 
     def _each(self, numbers: Sequence[Any]) -> Iterable[Any]:
         return numbers if len(numbers) == self.leaf.elements else [numbers[0]] * self.leaf.elements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -164,17 +164,21 @@ def _decoded(decoder: msgspec.msgpack.Decoder[Any], frame: str | bytes | bytearr
     return message
 
 
-def _free_values(part: Any) -> Iterator[Iterable[Any]]:
+def _free_values(part: Any) -> list[Iterable[Any]]:
     """The values of a message whose form the wire does not say, in batches."""
+    found: list[Iterable[Any]] = []
     for key in FREE_KEYS.get(type(part), ()):
         held = getattr(part, key)
+        if held is None:
+            continue
         if isinstance(held, msgspec.Struct):
-            yield from _free_values(held)
+            found += _free_values(held)
         elif key == "failures":
             for failure in held:
-                yield from _free_values(failure)
-        elif held is not None:
-            yield held if key in _LISTS_OF_VALUES else (held,)
+                found += _free_values(failure)
+        else:
+            found.append(held if key in _LISTS_OF_VALUES else (held,))
+    return found
 
 
 def _fault(batches: Iterable[Iterable[Any]]) -> str | None:

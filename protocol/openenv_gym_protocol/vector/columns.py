@@ -25,7 +25,7 @@ from openenv_gym_protocol.vector.bounds import Bounds, bounds_of, leaf_spaces
 from openenv_gym_protocol.vector.frames import Batch, Column
 from openenv_gym_protocol.vector.leaves import Leaf, Misfit, is_numpy
 
-__all__ = ["Layout", "Leaf", "PackedRow", "check_batch", "layout_of", "pack_rewards", "unpack_rewards"]
+__all__ = ["Layout", "Leaf", "PackedRow", "check_batch", "layout_of", "pack_rewards", "unpack_reward"]
 
 PackedRow: TypeAlias = tuple[bytes, ...]
 """One value of a space: the bytes of each leaf."""
@@ -33,7 +33,7 @@ PackedRow: TypeAlias = tuple[bytes, ...]
 MAX_ROW_BYTES = 2**31
 """The bytes that one leaf of one value may have; no frame could carry more."""
 
-_pack_reward = struct.Struct("<d").pack
+_reward = struct.Struct("<d")
 
 _WHOLE = "(the whole)"
 _LEAF_TYPES = frozenset({"Box", "Discrete", "MultiDiscrete", "MultiBinary"})
@@ -52,6 +52,7 @@ class Layout:
         self.leaves = tuple(leaves)
         self.row_bytes = sum(leaf.row_bytes for leaf in leaves)
         self._space = space
+        self._has_parts = space["type"] in ("Dict", "Tuple")
         self.refusal = refusal
 
     def check(self, columns: Sequence[Column], rows: int) -> None:
@@ -103,7 +104,9 @@ class Layout:
             leaf.unpack(column) if leaf.elements else [_empty(leaf.shape) for _ in range(rows)]
             for leaf, column in zip(self.leaves, columns, strict=True)
         ]
-        return [self.assemble([values[row] for values in unpacked]) for row in range(rows)]
+        if not self._has_parts:
+            return unpacked[0]
+        return [self.assemble(parts) for parts in zip(*unpacked, strict=True)]
 
     def arrays(self, columns: Sequence[Column], rows: int, numpy: Any) -> list[Any]:
         """Reads columns as arrays of shape ``(rows, *leaf shape)``, one for each leaf: read-only views of the frame.
@@ -188,13 +191,14 @@ def check_batch(batch: Batch, layout: Layout | None, rows: int) -> None:
 def pack_rewards(rewards: Sequence[float]) -> bytes:
     """Rewards as they travel: float64, little-endian."""
     if len(rewards) == 1:
-        return _pack_reward(rewards[0])
+        return _reward.pack(rewards[0])
     return struct.pack(f"<{len(rewards)}d", *rewards)
 
 
-def unpack_rewards(data: bytes) -> tuple[float, ...]:
-    """Reads what ``pack_rewards`` wrote."""
-    return struct.unpack(f"<{len(data) // 8}d", data)
+def unpack_reward(data: bytes, row: int) -> float:
+    """Reads one of those that ``pack_rewards`` wrote."""
+    reward: float = _reward.unpack_from(data, row * _reward.size)[0]
+    return reward
 
 
 def _collect(space: Mapping[str, Any], path: tuple[str | int, ...], leaves: list[Leaf]) -> bool:

@@ -352,6 +352,9 @@ Reply: TypeAlias = Welcome | Resumed | Opened | Rows | Values | Done | Refused
 
 
 def _settled_once(lanes: list[int], failures: list[Failure]) -> None:
+    if not failures:
+        rules.distinct(lanes)
+        return
     failed = [failure.lane for failure in failures if failure.lane is not None]
     if len(failed) != len(failures):
         raise ValueError("a failure of no lane")

@@ -122,10 +122,25 @@ class LaneRules:
             terminated: Whether the environment says that the episode is over.
             truncated: Whether it says that the episode was cut off; the time limit is added here.
         """
-        end = self._episode.stepped(terminated=terminated, truncated=truncated)
-        flags = self._seed_flags
-        flags |= TERMINATED * end.terminated | TRUNCATED * end.truncated | REWARD_MISSING * (reward is None)
-        return LaneRow(0.0 if reward is None else float(reward), flags, end.reset_now)
+        flags = self.noted(terminated=terminated, truncated=truncated, is_reward_missing=reward is None)
+        return LaneRow(0.0 if reward is None else float(reward), flags, self.resets_now)
+
+    def noted(self, *, terminated: bool, truncated: bool, is_reward_missing: bool) -> int:
+        """Does what ``stepped`` does, for who has the reward already.
+
+        Returns:
+            The row's flags.
+        """
+        truncated = self._episode.noted(terminated=terminated, truncated=truncated)
+        if not (self._episode.is_over or is_reward_missing):
+            return self._seed_flags
+        ended = TERMINATED * terminated | TRUNCATED * truncated
+        return self._seed_flags | ended | REWARD_MISSING * is_reward_missing
+
+    @property
+    def resets_now(self) -> bool:
+        """Whether a reset belongs to the step that was noted last: its observation is the final one."""
+        return self._episode.resets_now
 
     def reset_after(self, row: LaneRow, seed: int | None = None) -> LaneRow:
         """Notes the reset that belongs to a step, as ``reset_now`` said.
@@ -137,8 +152,19 @@ class LaneRules:
         Returns:
             The row of both: reward and end of the step, and the seed's flags of the episode that runs now.
         """
-        begun = self.reset(seed)
-        return LaneRow(row.reward, row.flags & ~_SEED_BITS | begun.flags)
+        return LaneRow(row.reward, self.flags_after(row.flags, seed))
+
+    def flags_after(self, flags: int, seed: int | None = None) -> int:
+        """Does what ``reset_after`` does.
+
+        Args:
+            flags: Those of the step.
+            seed: The seed that the environment was given.
+
+        Returns:
+            The flags of the row of both.
+        """
+        return flags & ~_SEED_BITS | self.reset(seed).flags
 
 
 def never_begun() -> EpisodeOver:

@@ -79,6 +79,10 @@ class Range:
             raise Misfit(f"{value} is outside [{self._first}, {self._first + self._count - 1}]")
         return value
 
+    def holds_all(self, values: Sequence[int]) -> bool:
+        """Whether none of some integers is outside."""
+        return bool(values) and self._first <= min(values) and max(values) < self._first + self._count
+
 
 class Choice:
     """One of some values: a Discrete of their positions."""

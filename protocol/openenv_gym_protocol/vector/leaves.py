@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import prod
 from typing import Any
@@ -36,33 +36,31 @@ class Leaf:
         dtype: numpy's name of its dtype, such as ``float32``.
         shape: The shape of one value; ``()`` for a Discrete.
         is_number: Whether a value is a number, as a Discrete's, and no array of the shape ``()``, as a Box's.
+        elements: How many numbers one value has.
+        row_bytes: The bytes of one value.
+        wire_dtype: The dtype as it travels, in the form that ``numpy.dtype`` takes, such as ``<f4``.
     """
 
     path: tuple[str | int, ...]
     dtype: str
     shape: tuple[int, ...]
     is_number: bool = False
+    # Asked for with every column that comes or goes.
+    elements: int = field(init=False, compare=False, repr=False)
+    row_bytes: int = field(init=False, compare=False, repr=False)
+    wire_dtype: str = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Works out what follows from the dtype and the shape."""
+        size = ITEM_BYTES[self.dtype]
+        object.__setattr__(self, "elements", prod(self.shape))
+        object.__setattr__(self, "row_bytes", self.elements * size)
+        object.__setattr__(self, "wire_dtype", f"{'|' if size == 1 else '<'}{_KINDS[self.dtype]}{size}")
 
     @property
     def name(self) -> str:
         """The path as text; empty where the leaf is the whole space."""
         return ".".join(map(str, self.path))
-
-    @property
-    def wire_dtype(self) -> str:
-        """The dtype as it travels, in the form that ``numpy.dtype`` takes, such as ``<f4``."""
-        size = ITEM_BYTES[self.dtype]
-        return f"{'|' if size == 1 else '<'}{_KINDS[self.dtype]}{size}"
-
-    @property
-    def elements(self) -> int:
-        """How many numbers one value has."""
-        return prod(self.shape)
-
-    @property
-    def row_bytes(self) -> int:
-        """The bytes of one value."""
-        return self.elements * ITEM_BYTES[self.dtype]
 
     def check(self, column: Column, rows: int) -> None:
         """Refuses a column that does not hold so many values; nothing of its size is allocated for that.
@@ -120,6 +118,9 @@ class Leaf:
         return numpy.frombuffer(memoryview(column).toreadonly(), self.wire_dtype).reshape(rows, *self.shape)
 
     def _pack_array(self, array: Any) -> bytes:
+        if getattr(array.dtype, "str", None) == self.wire_dtype:
+            data: bytes = array.tobytes()
+            return data
         if array.dtype.name == self.dtype:
             return little_endian(array)
         kind, wanted = array.dtype.kind, _KINDS[self.dtype]
@@ -162,33 +163,43 @@ class Leaf:
         return value
 
 
-class PlainList:
-    """The short way for a list of numbers that the dtype has as they are; made by ``plain_list``.
+class ShortWay:
+    """The short way for most values of a leaf: an array of its dtype, or a list of numbers that this has as they are.
 
     Args:
-        length: How many numbers there are.
-        form: Their form for ``struct``.
+        leaf: The leaf.
     """
 
-    def __init__(self, length: int, form: str) -> None:
-        self._length = length
-        self._pack = struct.Struct(form).pack
+    def __init__(self, leaf: Leaf) -> None:
+        self._shape = leaf.shape
+        self._wire_dtype = leaf.wire_dtype
+        self._dtype: Any = None
+        """The array dtype that was found last to be the leaf's: numpy has one object for each."""
+        takes_lists = len(leaf.shape) == 1 and leaf.dtype != "bool"
+        self._length = leaf.shape[0] if takes_lists else -1
+        self._pack = struct.Struct(f"<{max(self._length, 0)}{_STRUCT_CODES[leaf.dtype]}").pack
 
     def packed(self, value: Any) -> bytes | None:
         """The bytes that ``Leaf.pack`` gives; None where that has to have a closer look."""
-        if type(value) is not list or len(value) != self._length:
-            return None
-        try:
-            return self._pack(*value)
-        except (struct.error, OverflowError, TypeError):
-            return None
+        if type(value) is list:
+            if len(value) != self._length:
+                return None
+            try:
+                return self._pack(*value)
+            except (struct.error, OverflowError, TypeError):
+                return None
+        return self._packed_array(value)
 
-
-def plain_list(leaf: Leaf) -> PlainList | None:
-    """The short way of a leaf, if it is a list of numbers that are no booleans."""
-    if len(leaf.shape) != 1 or leaf.dtype == "bool":
-        return None
-    return PlainList(leaf.shape[0], f"<{leaf.shape[0]}{_STRUCT_CODES[leaf.dtype]}")
+    def _packed_array(self, value: Any) -> bytes | None:
+        dtype = getattr(value, "dtype", None)
+        if dtype is None or value.shape != self._shape:
+            return None
+        if dtype is not self._dtype:
+            if getattr(dtype, "str", None) != self._wire_dtype:
+                return None
+            self._dtype = dtype
+        data: bytes = value.tobytes()
+        return data
 
 
 def is_numpy(value: Any) -> bool:

@@ -7,15 +7,15 @@ has the same leaves as this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from openenv_gym_protocol.errors import InvalidAction
 from openenv_gym_protocol.json_schema import Definitions, Schema, default_of, element_schemas, fixed_length
 from openenv_gym_protocol.root_field import root_field
 from openenv_gym_protocol.vector.columns import Layout, PackedRow, layout_of
-from openenv_gym_protocol.vector.leaf_payloads import LeafPayload, Numbers, leaf_payload
-from openenv_gym_protocol.vector.leaves import Leaf, Misfit, PlainList, is_numpy, plain_list
+from openenv_gym_protocol.vector.leaf_payloads import LeafPayload, Numbers, Pixels, Range, leaf_payload
+from openenv_gym_protocol.vector.leaves import Leaf, Misfit, ShortWay, is_numpy
 
 _MISSING = object()
 
@@ -25,19 +25,28 @@ class PayloadColumns:
 
     Attributes:
         layout: The space's columns.
+        field: The model's field that the space is about; None where the space has the names of the fields.
+        bounds: Of an action, the bounds that the dtypes do not keep by themselves, each with its column's number.
     """
 
     def __init__(self, layout: Layout, root: _Form, field: str | None) -> None:
         self.layout = layout
+        self.field = field
         self._root = root
-        self._field = field
         self._is_action = layout.refusal is InvalidAction
         bounds = enumerate(layout.bounds()) if self._is_action else ()
         # Most models have one field of numbers, which needs no look at forms and paths.
-        self._numbers = root.numbers(layout.leaves[0]) if isinstance(root, _Leaf) and not self._is_action else None
-        self._bounds = [
+        only = root if isinstance(root, _Leaf) else None
+        self._short_way = None if only is None or self._is_action else only.short_way(layout.leaves[0])
+        self._range = None if only is None else only.range
+        self.bounds = [
             (column, each) for column, each in bounds if each.leaf.elements and not each.are_those_of_the_dtype
         ]
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the whole space is one range of integers: what ``payloads`` can say something of."""
+        return self._range is not None
 
     def pack(self, payload: Mapping[str, Any]) -> PackedRow:
         """Packs the fields of an observation or an action, as pydantic's ``model_dump`` gives them.
@@ -47,23 +56,36 @@ class PayloadColumns:
                 checked too.
             InvalidAction: The same, of an action.
         """
-        if self._numbers is not None and self._field is not None:
-            packed_numbers = self._numbers.packed(payload.get(self._field))
-            if packed_numbers is not None:
-                return (packed_numbers,)
+        if self.field is None:
+            return self.pack_value(payload)
+        if self.field not in payload:
+            raise self._misfit(f"the field {self.field!r} is missing")
+        return self.pack_value(payload[self.field])
+
+    def pack_value(self, value: Any) -> PackedRow:
+        """Packs what the space is about: the model's field, or all of its fields; same errors as ``pack``."""
+        short = self.pack_shortly(value)
+        if short is not None:
+            return short
         parts: list[Any] = []
         try:
-            if self._field is not None and self._field not in payload:
-                raise Misfit(f"the field {self._field!r} is missing")
-            self._root.take_apart(payload if self._field is None else payload[self._field], parts)
+            self._root.take_apart(value, parts)
             packed = self.layout.pack_parts(parts)
-            for column, bounds in self._bounds:
+            for column, bounds in self.bounds:
                 # After the packing, which rounds the numbers as it rounds the bounds.
                 bounds.check(bounds.leaf.unpack(packed[column])[0])
         except Misfit as misfit:
-            what = "action" if self._is_action else "observation"
-            raise self.layout.refusal(f"The {what} does not fit its space: {misfit}.") from None
+            raise self._misfit(misfit) from None
         return packed
+
+    def pack_shortly(self, value: Any) -> PackedRow | None:
+        """What ``pack_value`` gives, where that needs no closer look: most observations are one array or list.
+
+        Returns:
+            None where it does. No payload but numbers as they are is packed here.
+        """
+        packed = None if self._short_way is None else self._short_way.packed(value)
+        return None if packed is None else (packed,)
 
     def payload(self, value: Any) -> dict[str, Any]:
         """The fields of an action for one value of its space.
@@ -75,13 +97,31 @@ class PayloadColumns:
             InvalidAction: The value is outside the space.
         """
         try:
-            parts = self.layout.take_apart(value) if self._bounds else []
-            for column, bounds in self._bounds:
+            parts = self.layout.take_apart(value) if self.bounds else []
+            for column, bounds in self.bounds:
                 bounds.check(parts[column])
             written = self._root.payload(value)
         except Misfit as misfit:
             raise InvalidAction(f"The action is outside its space: {misfit}.") from None
-        return written if self._field is None else {self._field: written}
+        return written if self.field is None else {self.field: written}
+
+    def payloads(self, values: Sequence[Any]) -> list[dict[str, Any]] | None:
+        """The fields of actions, where it can be said of all of them at once that they are inside the space.
+
+        Args:
+            values: As ``layout.unpack`` gives them.
+
+        Returns:
+            None where ``payload`` has to look at each.
+        """
+        field = self.field
+        if field is None or self._range is None or not self._range.holds_all(values):
+            return None
+        return [{field: value} for value in values]
+
+    def _misfit(self, why: object) -> Exception:
+        what = "action" if self._is_action else "observation"
+        return self.layout.refusal(f"The {what} does not fit its space: {why}.")
 
 
 def payload_columns(
@@ -128,8 +168,14 @@ class _Leaf:
     def __init__(self, leaf: LeafPayload) -> None:
         self._leaf = leaf
 
-    def numbers(self, leaf: Leaf) -> PlainList | None:
-        return plain_list(leaf) if isinstance(self._leaf, Numbers) else None
+    def short_way(self, leaf: Leaf) -> ShortWay | None:
+        # Pixels are no lists.
+        takes = isinstance(self._leaf, Numbers) or (isinstance(self._leaf, Pixels) and len(leaf.shape) > 1)
+        return ShortWay(leaf) if takes else None
+
+    @property
+    def range(self) -> Range | None:
+        return self._leaf if isinstance(self._leaf, Range) else None
 
     def take_apart(self, payload: Any, parts: list[Any]) -> None:
         parts.append(self._leaf.value(payload))

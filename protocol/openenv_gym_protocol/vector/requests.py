@@ -62,8 +62,11 @@ class LaneFailure(NamedTuple):
     lost: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrival:
+_ABOUT_NO_LANES = (frames.Hello, frames.Resume, frames.Open, frames.Cancel)
+_IN_PARTS = (frames.Rows, frames.Values)
+
+
+class Arrival(NamedTuple):
     """What is new of one request.
 
     Attributes:
@@ -103,14 +106,17 @@ class PendingRequest:
         Raises:
             UnexpectedReply: One of them is not open, or the last part leaves one open.
         """
-        strangers = [lane for lane in lanes if lane not in self.open_lanes]
-        if strangers:
+        if not self.open_lanes.issuperset(lanes):
+            strangers = [lane for lane in lanes if lane not in self.open_lanes]
             raise errors.UnexpectedReply(
                 f"The server's reply to request {self.request.id} has lanes {strangers[:10]} that the request does "
                 "not have, or that answered it before."
             )
+        if len(lanes) == len(self.open_lanes):  # no reply names a lane twice
+            self.open_lanes = set()
+            return
         left = self.open_lanes.difference(lanes)
-        if is_last and left:
+        if is_last:
             raise errors.UnexpectedReply(
                 f"The server's last reply to request {self.request.id} leaves lanes {sorted(left)[:10]} open."
             )
@@ -173,8 +179,8 @@ class VectorSession:
             ConfigurationError: Its turn is not now (hello is the first and comes once), or its id is none of
                 ``next_id`` or was used.
         """
-        self._check(request)
         lanes = lanes_of(request)
+        self._check(request, lanes)
         answering = set() if isinstance(request, frames.Close) else set(lanes)
         limit = None if self.welcome is None else self.welcome.max_frame_bytes
         frame = self._written(PendingRequest(request, answering), limit)
@@ -240,16 +246,16 @@ class VectorSession:
         pending, self._pending = self._pending, {}
         return [_failed(one, cause, lost=True) for one in pending.values() if not one.is_given_up]
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: Request, lanes: Sequence[int]) -> None:
         if self.state is VectorState.LOST:
             raise errors.SessionLost(f"The connection is lost ({self._cause}); its lanes are gone.") from self._cause
         if isinstance(request, frames.Hello) != (self.state is VectorState.NEW):
             raise errors.ConfigurationError("The first request of a connection is hello, which comes once.")
         if request.id not in self._unused_ids:
             raise errors.ConfigurationError(f"The id {request.id} is not a new one of next_id().")
-        gone = [lane for lane in lanes_of(request) if lane not in self.lanes]
         # Closing what is closed harms nobody.
-        if gone and not isinstance(request, frames.Close):
+        if not self.lanes.issuperset(lanes) and not isinstance(request, frames.Close):
+            gone = [lane for lane in lanes if lane not in self.lanes]
             raise errors.SessionLost(f"The lanes {gone[:10]} are lost or closed; open others.")
 
     def _arrival(self, reply: Reply) -> Arrival | None:
@@ -271,7 +277,7 @@ class VectorSession:
         return None if pending.is_given_up else arrival
 
     def _read(self, pending: PendingRequest, reply: Reply) -> Arrival:
-        if isinstance(reply, frames.Rows | frames.Values):
+        if isinstance(reply, _IN_PARTS):
             return self._read_part(pending, reply)
         if isinstance(reply, frames.Welcome):
             self.welcome = reply
@@ -284,10 +290,11 @@ class VectorSession:
         return Arrival(request=pending.request, reply=reply)
 
     def _read_part(self, pending: PendingRequest, reply: frames.Rows | frames.Values) -> Arrival:
-        failed = tuple(_lane_failure(failure) for failure in reply.failures)
+        failed = tuple([_lane_failure(failure) for failure in reply.failures])
         is_last = not (isinstance(reply, frames.Rows) and reply.more)
-        pending.settle([*reply.lanes, *(failure.lane for failure in failed)], is_last=is_last)
-        self.lanes.difference_update(failure.lane for failure in failed if failure.lost)
+        settled = [*reply.lanes, *(failure.lane for failure in failed)] if failed else reply.lanes
+        pending.settle(settled, is_last=is_last)
+        self.lanes.difference_update([failure.lane for failure in failed if failure.lost])
         return Arrival(request=pending.request, reply=reply, failures=failed, is_last=is_last)
 
     def _add_lanes(self, pending: PendingRequest, reply: frames.Opened) -> None:
@@ -331,9 +338,7 @@ class VectorSession:
 
 def lanes_of(request: Request) -> list[int]:
     """The lanes that a request is about; none for those that are about the connection."""
-    if isinstance(request, frames.Hello | frames.Resume | frames.Open | frames.Cancel):
-        return []
-    return request.lanes
+    return [] if isinstance(request, _ABOUT_NO_LANES) else request.lanes
 
 
 def _lane_failure(failure: frames.Failure) -> LaneFailure:

@@ -12,7 +12,7 @@ from openenv_gym_server.routes.websocket import StandardConversation, asked_sess
 from openenv_gym_server.serialisation import error_to_json
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session
-from openenv_gym_server.sockets.takeover import accepted_socket
+from openenv_gym_server.sockets.takeover import accepted_socket, converse
 
 
 class McpSocketEndpoint:
@@ -26,7 +26,7 @@ class McpSocketEndpoint:
         await receive()  # websocket.connect
         await send({"type": "websocket.accept"})
         socket = accepted_socket(scope, receive, send)
-        await socket.serve(McpConversation(self._service, socket, asked_session(scope)))
+        await converse(scope, socket, McpConversation(self._service, socket, asked_session(scope)))
 
 
 class McpConversation(StandardConversation):

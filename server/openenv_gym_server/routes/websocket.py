@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from functools import partial
 from urllib.parse import parse_qs
 
 from openenv_gym_protocol.errors import (
@@ -20,10 +19,7 @@ from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session
 from openenv_gym_server.sharing import Attachment
 from openenv_gym_server.sockets.base import Socket
-from openenv_gym_server.sockets.channel import talk_over
-from openenv_gym_server.sockets.direct import DirectSocket
-from openenv_gym_server.sockets.over_asgi import AsgiSocket
-from openenv_gym_server.sockets.takeover import accepted_socket
+from openenv_gym_server.sockets.takeover import accepted_socket, converse
 from openenv_gym_server.vector.connection import VectorConnection
 from openenv_gym_server.vector.links import Links
 from openenv_gym_server.vector.offer import Offer
@@ -53,18 +49,12 @@ class WebSocketEndpoint:
         if SUBPROTOCOL in scope.get("subprotocols", ()):
             self._offer = self._offer or Offer(self._service)
             await send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
-            await self._serve_lanes(self._offer, accepted_socket(scope, receive, send), receive, send)
+            socket = accepted_socket(scope, receive, send)
+            await converse(scope, socket, VectorConnection(self._service, self._offer, self._links, socket))
             return
         await send({"type": "websocket.accept"})
         socket = accepted_socket(scope, receive, send)
-        await socket.serve(StandardConversation(self._service, socket, asked_session(scope)))
-
-    async def _serve_lanes(self, offer: Offer, socket: DirectSocket | AsgiSocket, receive: Receive, send: Send) -> None:
-        make = partial(VectorConnection, self._service, offer, self._links)
-        if isinstance(socket, DirectSocket):
-            await talk_over(socket, make, max_waiting_bytes=self._service.config.max_frame_bytes)
-        else:
-            await make(receive, send).run()
+        await converse(scope, socket, StandardConversation(self._service, socket, asked_session(scope)))
 
     async def end(self) -> None:
         """Ends the lanes that wait for their clients to come back."""
@@ -85,7 +75,8 @@ class StandardConversation:
         self._socket = socket
         self._session: Session | None = None
         self._attachment: Attachment | None = None
-        self._waiting: deque[str | bytes] = deque()
+        self._waiting: deque[str | bytes] | None = None
+        """Made when something waits: an idle session's would take most of what its conversation does."""
         self._waiting_bytes = 0
         self._under_way = 0
         self._fed = 0
@@ -97,10 +88,14 @@ class StandardConversation:
 
     def receive(self, frame: str | bytes) -> None:
         """Takes a frame, which waits until the session has room for it."""
+        if self._session is not None and not self._waiting and self._has_room():
+            self._give(self._session, frame)
+            return
+        if self._waiting is None:
+            self._waiting = deque()
         self._waiting.append(frame)
         self._waiting_bytes += len(frame)
-        self._feed()
-        if self._waiting and not self._is_paused and self._is_full():
+        if not self._is_paused and self._is_full():
             self._is_paused = True
             self._socket.pause_reading()
 
@@ -108,7 +103,8 @@ class StandardConversation:
         """Makes room for the next frame."""
         del frame
         self._under_way -= 1
-        self._feed()
+        if self._waiting:
+            self._feed()
 
     @property
     def is_busy(self) -> bool:
@@ -118,7 +114,7 @@ class StandardConversation:
     def end(self) -> None:
         """Closes the session, or gives it back."""
         self._has_ended = True
-        self._waiting.clear()
+        self._waiting = None
         self._opening.cancel()
         if self._attachment is not None:
             self._attachment.detach()
@@ -155,26 +151,34 @@ class StandardConversation:
             return  # an inline session answers before it returns: whoever feeds it goes on
         self._is_feeding = True
         try:
-            while self._waiting and self._under_way < _MAX_UNDER_WAY and self._fed < _MAX_A_TURN:
+            while self._waiting and self._has_room():
                 frame = self._waiting.popleft()
                 self._waiting_bytes -= len(frame)
-                self._under_way += 1
-                self._fed += 1
-                if self._fed == _MAX_A_TURN:
-                    asyncio.get_running_loop().call_soon(self._feed_again)
-                self._exchange(self._session, frame)
+                self._give(self._session, frame)
         finally:
             self._is_feeding = False
+        if not self._waiting:
+            self._waiting = None
         if self._is_paused and not self._is_full():
             self._is_paused = False
             self._socket.resume_reading()
+
+    def _has_room(self) -> bool:
+        return self._under_way < _MAX_UNDER_WAY and self._fed < _MAX_A_TURN
+
+    def _give(self, session: Session, frame: str | bytes) -> None:
+        self._under_way += 1
+        self._fed += 1
+        if self._fed == _MAX_A_TURN:
+            asyncio.get_running_loop().call_soon(self._feed_again)
+        self._exchange(session, frame)
 
     def _feed_again(self) -> None:
         self._fed = 0
         self._feed()
 
     def _is_full(self) -> bool:
-        return len(self._waiting) >= _MAX_WAITING or self._waiting_bytes >= self._service.config.max_frame_bytes
+        return len(self._waiting or ()) >= _MAX_WAITING or self._waiting_bytes >= self._service.config.max_frame_bytes
 
     def _exchange(self, session: Session, frame: str | bytes) -> None:
         session.exchange(frame, self._reply)

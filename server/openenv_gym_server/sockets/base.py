@@ -6,7 +6,13 @@ from typing import Protocol
 
 
 class Socket(Protocol):
-    """An accepted WebSocket. Used on the server's event loop only."""
+    """An accepted WebSocket. Used on the server's event loop only.
+
+    Attributes:
+        close_code: With which the connection ended, where that is known.
+    """
+
+    close_code: int | None
 
     def send(self, frame: str | bytes) -> None:
         """Sends a frame, after those before it; the conversation's ``sent`` tells when it has left."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple, TypeAlias
 
-from openenv_gym_protocol.websocket_frames import Opcode, may_travel
+from openenv_gym_protocol.websocket_frames import Mask, Opcode, may_travel
 
 from openenv_gym_server.asgi import INVALID_DATA, PROTOCOL_ERROR, TOO_LARGE
 
 _FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F
-_MAX_CONTROL_BYTES = 125
+_MAX_CONTROL_BYTES = _MAX_SHORT = 125
 _UNMASK_BYTES = 1 << 20
 """A large payload is unmasked in pieces of so many bytes, a multiple of the mask's four."""
 
@@ -39,13 +39,15 @@ class FrameReader:
 
     Args:
         max_bytes: The largest message.
+        unmask: Takes a mask off a payload.
 
     Attributes:
         violation: What the client did wrong, after which nothing is read; None while all is well.
     """
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, unmask: Mask | None = None) -> None:
         self.violation: Violation | None = None
+        self._unmask = unmask or unmasked
         self._is_over = False
         self._max_bytes = max_bytes
         self._buffer = bytearray()
@@ -73,6 +75,8 @@ class FrameReader:
             used = self._read(data, events)
         except _Broken as broken:
             self.violation, self._is_over = broken.violation, True
+        except UnicodeDecodeError:
+            self.violation, self._is_over = Violation(INVALID_DATA, "text that is not UTF-8"), True
         if used < len(data) and not self._is_over:
             self._buffer += data[used:] if used else data
         return events
@@ -83,18 +87,21 @@ class FrameReader:
             first, second = data[start], data[start + 1]
             if first != _WHOLE_TEXT or second < _MASKED or self._parts_opcode is not None:
                 self._check(first, second)
-            length, head = _measure(data, start)
-            if length is None:
-                self._missing = head
-                break
+            length, body = second & _LENGTH, start + 6
+            if length > _MAX_SHORT:
+                length, body = _measured(data, start)
             if len(self._parts) + length > self._max_bytes and first & _OPCODE in _DATA:
                 raise _Broken(TOO_LARGE, f"more than {self._max_bytes} bytes")
-            body = start + head
-            if body + length > size:
-                self._missing = head + length
+            end = body + length
+            if end > size:
+                self._missing = end - start
                 break
-            start = body + length
-            self._take(first, _unmasked(data[body - 4 : body], data[body:start]), events)
+            payload = self._unmask(data[body:end], data[body - 4 : body])
+            if first == _WHOLE_TEXT:
+                events.append((_TEXT, payload.decode()))
+            else:
+                self._take(first, payload, events)
+            start = end
         else:
             self._missing = 2
         return start
@@ -112,9 +119,6 @@ class FrameReader:
             raise _Broken(PROTOCOL_ERROR, "a message within another, or the rest of none")
 
     def _take(self, first: int, payload: bytes, events: list[Event]) -> None:
-        if first == _WHOLE_TEXT:
-            events.append((_TEXT, _text(payload)))
-            return
         opcode = Opcode(first & _OPCODE)
         if first == _WHOLE_BINARY or opcode not in _DATA:
             events.append((opcode, payload))
@@ -131,7 +135,7 @@ class FrameReader:
         opcode, self._parts_opcode = self._parts_opcode, None
         self._parts = bytearray()
         if opcode is Opcode.TEXT:
-            return _TEXT, _text(whole)
+            return _TEXT, whole.decode()
         return Opcode.BINARY, whole
 
 
@@ -160,29 +164,17 @@ def close_answer(payload: bytes) -> bytes:
     return payload[:2]
 
 
-def _measure(data: bytes, start: int) -> tuple[int | None, int]:
-    """The length of a frame's payload and of its head, mask included; None and what is missing, if not all is there."""
-    size = len(data) - start
-    length = data[start + 1] & _LENGTH
-    if length < 126:
-        return (length, 6) if size >= 6 else (None, 6)
-    head = 8 if length == 126 else 14
-    if size < head:
-        return None, head
-    return int.from_bytes(data[start + 2 : start + head - 4], "big"), head
+def _measured(data: bytes, start: int) -> tuple[int, int]:
+    """The length of a long payload and where it begins; of a length that is not all there, 0: its end is not either."""
+    body = start + (8 if data[start + 1] & _LENGTH == _MAX_SHORT + 1 else 14)
+    return (int.from_bytes(data[start + 2 : body - 4], "big") if len(data) >= body else 0), body
 
 
-def _unmasked(mask: bytes, payload: bytes) -> bytes:
+def unmasked(payload: bytes, mask: bytes) -> bytes:
+    """Takes a mask off a payload."""
     size = len(payload)
     if size > _UNMASK_BYTES:
         pieces = (payload[at : at + _UNMASK_BYTES] for at in range(0, size, _UNMASK_BYTES))
-        return b"".join(_unmasked(mask, piece) for piece in pieces)
+        return b"".join(unmasked(piece, mask) for piece in pieces)
     pad = (mask * (size // 4 + 1))[:size]
     return (int.from_bytes(payload, "little") ^ int.from_bytes(pad, "little")).to_bytes(size, "little")
-
-
-def _text(payload: bytes) -> str:
-    try:
-        return payload.decode()
-    except UnicodeDecodeError as error:
-        raise _Broken(INVALID_DATA, "text that is not UTF-8") from error

@@ -6,13 +6,15 @@ import asyncio
 import logging
 from typing import Protocol, cast
 
-from openenv_gym_protocol.websocket_frames import Opcode, frame
+from openenv_gym_protocol.websocket_frames import Mask, Opcode, frame
 
 from openenv_gym_server.asgi import ABNORMAL, INTERNAL_ERROR, NO_STATUS, SERVICE_RESTART
 from openenv_gym_server.sockets.base import Conversation
 from openenv_gym_server.sockets.codec import FrameReader, close_answer, close_payload
 
 logger = logging.getLogger(__name__)
+
+_TEXT, _BINARY = Opcode.TEXT, Opcode.BINARY
 
 _CLOSE_SECONDS = 10.0
 """How long a client may take to answer a close frame, and to read what was written before it."""
@@ -45,6 +47,7 @@ class DirectSocket(asyncio.Protocol):
         max_bytes: The largest message of a client.
         ping_interval: Seconds of silence after which the client is asked for a sign of life; None never asks.
         ping_timeout: Seconds in which that has to come; None waits for ever.
+        unmask: Takes a mask off a payload, faster than it is done here.
 
     Attributes:
         close_code: With which the connection ended, whoever closed it.
@@ -58,6 +61,7 @@ class DirectSocket(asyncio.Protocol):
         max_bytes: int,
         ping_interval: float | None,
         ping_timeout: float | None,
+        unmask: Mask | None = None,
     ) -> None:
         self.close_code: int | None = None
         self._transport = transport
@@ -65,7 +69,7 @@ class DirectSocket(asyncio.Protocol):
         self._ping_interval = ping_interval
         self._ping_timeout = ping_timeout
         self._loop = asyncio.get_running_loop()
-        self._reader = FrameReader(max_bytes)
+        self._reader = FrameReader(max_bytes, unmask)
         self._conversation: Conversation
         self._lost = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -113,9 +117,9 @@ class DirectSocket(asyncio.Protocol):
         if self._closing:
             return
         if isinstance(frame_, str):
-            self._transport.write(frame(Opcode.TEXT, frame_.encode()))
+            self._transport.write(frame(_TEXT, frame_.encode()))
         else:
-            self._transport.write(frame(Opcode.BINARY, frame_))
+            self._transport.write(frame(_BINARY, frame_))
         if self._writable:
             self._conversation.sent(frame_)
             if self._is_ending:
@@ -151,7 +155,7 @@ class DirectSocket(asyncio.Protocol):
         self._heard = True
         reader = self._reader
         for opcode, payload in reader.feed(data):
-            if opcode is Opcode.TEXT or opcode is Opcode.BINARY:
+            if opcode is _TEXT or opcode is _BINARY:
                 if not (self._closing or self._is_ending):
                     self._conversation.receive(payload)
             else:

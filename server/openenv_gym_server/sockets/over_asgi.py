@@ -14,9 +14,13 @@ class AsgiSocket:
     Args:
         receive: ASGI's.
         send: ASGI's.
+
+    Attributes:
+        close_code: With which the client ended the connection.
     """
 
     def __init__(self, receive: Receive, send: Send) -> None:
+        self.close_code: int | None = None
         self._receive = receive
         self._send = send
         self._outbox: asyncio.Queue[str | bytes | int] = asyncio.Queue()
@@ -56,6 +60,7 @@ class AsgiSocket:
         while (message := await self._receive())["type"] == "websocket.receive":
             conversation.receive(frame_of(message))
             await self._may_read.wait()
+        self.close_code = message.get("code")
         self._is_gone = True
 
     async def _write(self, conversation: Conversation) -> None:

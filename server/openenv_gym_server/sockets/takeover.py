@@ -10,15 +10,24 @@ import sys
 from typing import Any
 
 from openenv_gym_server.asgi import Asgi, Message, Receive, Send
+from openenv_gym_server.sockets.base import Conversation
 from openenv_gym_server.sockets.direct import DirectSocket
 from openenv_gym_server.sockets.over_asgi import AsgiSocket
 
 _UVICORN = "uvicorn.protocols.websockets.websockets_sansio_impl"
+_SPEEDUPS = "websockets.speedups"
 _KEY = "openenv_gym.uvicorn"
+_TAKEN = "openenv_gym.socket"
+_LEFT_OVER = {"conn", "queue", "request", "response", "writable"}
+"""What uvicorn's protocol needs no more once its connection is taken over."""
 
 
 class Marker:
-    """The outermost ASGI middleware: notes uvicorn's protocol in the scope, if nothing stands between them."""
+    """The outermost ASGI middleware: notes uvicorn's protocol in the scope, if nothing stands between them.
+
+    It also waits for the end of connections that were taken over: all that stands between it and the endpoint has
+    returned by then, and takes no memory for as long as the connection lasts.
+    """
 
     def __init__(self, app: Asgi) -> None:
         self._app = app
@@ -30,6 +39,19 @@ class Marker:
             if owner is not None and owner is getattr(send, "__self__", None) and type(owner) is _expected_class():
                 scope[_KEY] = owner
         await self._app(scope, receive, send)
+        socket: DirectSocket | None = scope.get(_TAKEN)
+        if socket is not None:
+            scope["headers"] = ()  # read by nobody any more
+            await socket.wait()
+
+
+async def converse(scope: Message, socket: DirectSocket | AsgiSocket, conversation: Conversation) -> None:
+    """Serves an accepted connection to its end, or begins to, where it was taken over: ``Marker`` sees to the rest."""
+    if isinstance(socket, DirectSocket):
+        socket.begin(conversation)
+        scope[_TAKEN] = socket
+    else:
+        await socket.serve(conversation)
 
 
 def accepted_socket(scope: Message, receive: Receive, send: Send) -> DirectSocket | AsgiSocket:
@@ -43,13 +65,15 @@ def accepted_socket(scope: Message, receive: Receive, send: Send) -> DirectSocke
 def _taken_from(owner: Any) -> DirectSocket:
     owner.stop_keepalive()
     owner.connections.discard(owner)
-    owner.conn = owner.request = owner.response = None  # some kilobytes, of no more use
+    for name in _LEFT_OVER:
+        setattr(owner, name, None)  # some kilobytes, of no more use
     return DirectSocket(
         owner.transport,
         owner.connections,
         max_bytes=owner.config.ws_max_size,
         ping_interval=owner.config.ws_ping_interval,
         ping_timeout=owner.config.ws_ping_timeout,
+        unmask=getattr(sys.modules.get(_SPEEDUPS), "apply_mask", None),
     )
 
 
@@ -75,7 +99,7 @@ def _is_free(owner: Any) -> bool:
             and callable(owner.transport.set_protocol)
             and callable(owner.stop_keepalive)
             and owner in owner.connections
-            and {"conn", "request", "response"} <= vars(owner).keys()
+            and vars(owner).keys() >= _LEFT_OVER
             and isinstance(owner.config.ws_max_size, int)
             and all(
                 seconds is None or isinstance(seconds, int | float)

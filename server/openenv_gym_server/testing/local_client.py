@@ -25,7 +25,8 @@ from pydantic import BaseModel
 
 from openenv_gym_server import frames
 from openenv_gym_server.arrays import array_fields, lists_to_arrays
-from openenv_gym_server.dispatch import Host, run_to_end
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
 from openenv_gym_server.service import Service
 
 

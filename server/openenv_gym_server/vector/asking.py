@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from openenv_gym_protocol.errors import InvalidMessage
+from openenv_gym_protocol.errors import InvalidMessage, OpenEnvGymError
 from openenv_gym_protocol.vector.columns import Layout, check_batch
-from openenv_gym_protocol.vector.frames import Batch, Call, Column, Get, Render, Reset, Set, State, Step
+from openenv_gym_protocol.vector.frames import Call, Column, Get, Render, Reset, Set, State, Step
+from openenv_gym_protocol.vector.payloads import PayloadColumns
 
 from openenv_gym_server.dispatch import Host
 from openenv_gym_server.vector import lane
+from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.lane import Driver, LaneDriver, ResetOrder, StepOrder, Work
+from openenv_gym_server.vector.many import ManyDriver
 from openenv_gym_server.vector.offer import Offer
-from openenv_gym_server.vector.parts import AnyPart, Part, ValuesPart
-from openenv_gym_server.vector.pending import Share
+from openenv_gym_server.vector.parts import Part, Row, ValuesPart, failed
+from openenv_gym_server.vector.shares import Share
 
 LanesRequest = Reset | Step | State | Render | Call | Get | Set
 """What is asked of lanes and answered by each of them."""
+
+ASKED = frozenset({Reset, Step, State, Render, Call, Get, Set})
+"""The same, as classes."""
 
 Asking = Callable[[Share, Driver], Work]
 """Makes the work of one share of a request."""
@@ -25,19 +32,19 @@ Asking = Callable[[Share, Driver], Work]
 _T = TypeVar("_T")
 
 
-def kind_of(request: LanesRequest) -> type[AnyPart]:
+def kind_of(request: LanesRequest) -> type[Part] | type[ValuesPart]:
     """What the shares of a request answer."""
     return Part if isinstance(request, Reset | Step) else ValuesPart
 
 
-def asking(request: LanesRequest, shares: Sequence[Share], offer: Offer, deadline: float | None) -> Asking:
+def asking(request: LanesRequest, shares: Sequence[Share], offer: Offer, limit: float | None) -> Asking:
     """How the work of each share is made.
 
     Args:
         request: The request.
         shares: Its shares.
         offer: What the server offers.
-        deadline: When the request is given up, on the monotonic clock, in seconds, if ever.
+        limit: Seconds until the request is given up, if ever.
 
     Raises:
         UnknownOption: Of a reset option or a name that there is not.
@@ -47,7 +54,9 @@ def asking(request: LanesRequest, shares: Sequence[Share], offer: Offer, deadlin
     if isinstance(request, Reset):
         return _reset(request, shares, offer)
     if isinstance(request, Step):
-        return _step(request, shares, offer, deadline)
+        if not offer.partial_steps:
+            _require_whole(shares, "stepped")
+        return step_asking(request, offer, limit)
     if isinstance(request, State):
         return _states
     if isinstance(request, Render):
@@ -80,44 +89,63 @@ class StepAsking:
 
     Args:
         request: The request, checked.
-        layout: That of the actions, where they came as columns.
-        values: The actions as values, where a lane needs them.
-        deadline: When the request is given up, on the monotonic clock, in seconds, if ever.
+        columns: How its actions belong to their model, where they came as columns.
+        limit: Seconds until the request is given up, if ever.
     """
 
-    def __init__(self, request: Step, layout: Layout | None, values: Sequence[Any], deadline: float | None) -> None:
+    def __init__(self, request: Step, columns: PayloadColumns | None, limit: float | None) -> None:
         self._request = request
-        self._layout = layout
-        self._values = values
-        self._deadline = deadline
+        self._limit = limit
+        self._actions = LaneActions(request.actions, len(request.lanes), columns)
+        deadline = None if limit is None else time.monotonic() + limit
+        self._order = StepOrder(next_seeds=request.next_seeds, deadline=deadline)
 
     def __call__(self, share: Share, driver: Driver) -> Work:
         """The work of a share."""
-        request, layout = self._request, self._layout
-        if share.member.is_many and layout is not None:
-            columns = request.actions.columns or ()
-            actions: Sequence[Any] = _picked(columns, layout, share.positions, len(request.lanes))
-        else:
-            actions = [self._values[position] for position in share.positions]
-        order = StepOrder(actions=actions, next_seeds=_at(request.next_seeds, share), deadline=self._deadline)
-        return lambda host: driver.step(host, share.lanes, order)
-
-    def at_once(self, share: Share, driver: LaneDriver, host: Host) -> Part:
-        """Does the work of one lane's share whose environment does not await; where that runs."""
+        if isinstance(driver, ManyDriver):
+            return self._of_many(share, driver)
         (position,) = share.positions
-        seeds = self._request.next_seeds
-        return driver.step_at_once(
-            host, self._values[position], None if seeds is None else seeds[position], self._deadline
-        )
+        return lambda host: cast(LaneDriver, driver).step(host, self._actions, position, self._order)
+
+    def at_once(self, driver: LaneDriver, position: int) -> Part | Row:
+        """Takes the step of one lane whose environment does not await; where that runs. It raises nothing.
+
+        Args:
+            driver: The lane's.
+            position: Where the lane stands in the request.
+        """
+        host = driver.member.session.host
+        host.patience = self._limit
+        try:
+            return driver.step_at_once(host, self._actions, position, self._order)
+        except OpenEnvGymError as error:
+            return cast(Part, failed(Part, (driver.lane,), error))
+        except BaseException as error:
+            return cast(Part, failed(Part, (driver.lane,), host.report(error, "the request")))
+        finally:
+            host.patience = None
+
+    def _of_many(self, share: Share, driver: ManyDriver) -> Work:
+        columns, layout = self._request.actions.columns or (), driver.actions
+        picked = _picked(columns, layout, share.positions, len(self._request.lanes))
+        seeds = _at(self._request.next_seeds, share)
+        return lambda host: driver.step(host, share.lanes, picked, seeds)
 
 
-def _step(request: Step, shares: Sequence[Share], offer: Offer, deadline: float | None) -> Asking:
-    rows = len(request.lanes)
-    layout = None if offer.actions is None else offer.actions.layout
-    check_batch(request.actions, layout, rows)
-    if not offer.partial_steps:
-        _require_whole(shares, "stepped")
-    return StepAsking(request, layout, _values(request.actions, layout, rows, shares), deadline)
+def step_asking(request: Step, offer: Offer, limit: float | None) -> StepAsking:
+    """How the steps of a request are made.
+
+    Args:
+        request: The request.
+        offer: What the server offers.
+        limit: Seconds until the request is given up, if ever.
+
+    Raises:
+        ProtocolFailure: The actions do not have the form that ``opened`` said.
+    """
+    columns = offer.actions
+    check_batch(request.actions, None if columns is None else columns.layout, len(request.lanes))
+    return StepAsking(request, columns, limit)
 
 
 def _states(share: Share, driver: Driver) -> Work:
@@ -146,14 +174,8 @@ def _of_lanes(work: Callable[..., Coroutine[Any, Any, ValuesPart]], *arguments: 
     return ask
 
 
-def _values(batch: Batch, layout: Layout | None, rows: int, shares: Sequence[Share]) -> Sequence[Any]:
-    if layout is None or batch.columns is None:
-        return batch.values or ()
-    return () if all(share.member.is_many for share in shares) else layout.unpack(batch.columns, rows)
-
-
 def _picked(columns: Sequence[Column], layout: Layout, positions: Sequence[int], rows: int) -> Sequence[Column]:
-    if list(positions) == list(range(rows)):
+    if positions == range(rows) or list(positions) == list(range(rows)):
         return columns
     picked = []
     for leaf, column in zip(layout.leaves, columns, strict=True):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections import deque
 
 from openenv_gym_protocol.errors import OpenEnvGymError, ProtocolFailure
 from openenv_gym_protocol.vector import codec, frames
 
-from openenv_gym_server.asgi import NORMAL, SERVICE_RESTART, TOO_LARGE, Receive, Send, ended, frame_of
+from openenv_gym_server.asgi import NORMAL, SERVICE_RESTART, TOO_LARGE
+from openenv_gym_server.callers import CALLER
 from openenv_gym_server.service import Service
+from openenv_gym_server.sockets.base import Socket
 from openenv_gym_server.vector.link import Link
 from openenv_gym_server.vector.links import Links
 from openenv_gym_server.vector.offer import Offer
@@ -18,98 +20,111 @@ from openenv_gym_server.vector.parts import refusal
 
 logger = logging.getLogger(__name__)
 
-_FAREWELL = 1.0
-"""Seconds that saying goodbye to a connection may take whose link is on another one."""
-
 
 class VectorConnection:
-    """Serves one accepted connection.
+    """The conversation of one accepted connection.
 
     Args:
         service: The server's parts.
         offer: What it offers.
         links: The links that can be resumed.
-        receive: ASGI's.
-        send: ASGI's.
+        socket: Where the client is.
     """
 
-    def __init__(self, service: Service, offer: Offer, links: Links, receive: Receive, send: Send) -> None:
+    def __init__(self, service: Service, offer: Offer, links: Links, socket: Socket) -> None:
         self._service = service
         self._offer = offer
         self._links = links
-        self._receive = receive
-        self._send = send
+        self._socket = socket
+        self._caller = CALLER.get()
         self._link: Link | None = None
         self._is_over = False
-        self._fenced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._outbox: asyncio.Queue[bytes | int] = asyncio.Queue()
+        """The client said that it is done, or broke a rule: its link does not linger."""
+        self._has_ended = False
+        self._is_going_on = False
+        self._losing: asyncio.Task[None] | None = None
+        self._waiting: deque[str | bytes] = deque()
         self._unsent = 0
+        self._unsent_bytes = 0
         self._most = 2 * service.config.max_lanes + 64
+        self._max_frame_bytes = service.config.max_frame_bytes
         self._most_bytes = 2 * service.config.max_frame_bytes
-        self._room = asyncio.Event()
 
-    async def run(self) -> None:
-        """Serves the connection to its end; its link ends with it, or lingers."""
-        writing = asyncio.ensure_future(self._write())
-        reading = asyncio.ensure_future(self._read())
-        try:
-            await asyncio.wait((reading, writing, self._fenced), return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            self._is_over = True  # the server ends
-            raise
-        finally:
-            for task in (reading, writing):
-                await ended(task)
-            if self._link is not None:
-                await self._link.lose_carrier(self, is_over=self._is_over)
-        if self._fenced.done():
-            with suppress(TimeoutError, OSError):
-                async with asyncio.timeout(_FAREWELL):
-                    await self._send({"type": "websocket.close", "code": NORMAL})
+    def receive(self, frame: str | bytes) -> None:
+        """Takes a frame. Whoever reads no answers is read no further; its end is noticed by writing to it."""
+        if self._waiting or self._is_full():
+            self._waiting.append(frame)
+            self._socket.pause_reading()
+        else:
+            self._take(frame)
+
+    def sent(self, frame: str | bytes) -> None:
+        """Makes room for the next answer."""
+        self._unsent -= 1
+        self._unsent_bytes -= len(frame)
+        if self._waiting:
+            self._go_on()
 
     @property
     def is_busy(self) -> bool:
         """Answers are still to come."""
-        return not self._outbox.empty() or (self._link is not None and self._link.is_busy)
+        return bool(self._waiting or self._unsent) or (self._link is not None and self._link.is_busy)
+
+    def end(self) -> None:
+        """Ends the link, or lets it linger."""
+        self._has_ended = True
+        self._waiting.clear()
+        link, self._link = self._link, None
+        if link is not None:
+            is_over = self._is_over or self._socket.close_code in (NORMAL, SERVICE_RESTART)
+            self._losing = asyncio.ensure_future(link.lose_carrier(self, is_over=is_over))
+
+    async def finish(self) -> None:
+        """Waits until the link has ended, if it does."""
+        if self._losing is not None:
+            await self._losing
 
     def put(self, frame: bytes) -> None:
         """Sends a frame."""
-        self._unsent += len(frame)
-        self._outbox.put_nowait(frame)
+        self._unsent += 1
+        self._unsent_bytes += len(frame)
+        self._socket.send(frame)
 
     def fence(self) -> None:
         """Ends the connection, because its link is on another one now: nothing that it still brings is read."""
         self._link = None
-        if not self._fenced.done():
-            self._fenced.set_result(None)
+        self._has_ended = True
+        self._waiting.clear()
+        self._socket.close(NORMAL)
 
-    async def _read(self) -> None:
-        while (message := await self._receive())["type"] == "websocket.receive":
-            frame = frame_of(message)
-            if self._fenced.done():
-                return
-            if len(frame) > self._service.config.max_frame_bytes:
-                self._outbox.put_nowait(TOO_LARGE)
-                continue
-            self._take(frame)
-            while self._outbox.qsize() >= self._most or self._unsent >= self._most_bytes:
-                # Whoever reads no answers is read no further; its end is noticed by writing to it.
-                self._room.clear()
-                await self._room.wait()
-        self._is_over = message.get("code") in (NORMAL, SERVICE_RESTART)
+    def _is_full(self) -> bool:
+        return self._unsent >= self._most or self._unsent_bytes >= self._most_bytes
 
-    async def _write(self) -> None:
-        while isinstance(item := await self._outbox.get(), bytes):
-            await self._send({"type": "websocket.send", "bytes": item})
-            self._unsent -= len(item)
-            self._room.set()
-        self._is_over = True
-        await self._send({"type": "websocket.close", "code": item})
+    def _go_on(self) -> None:
+        if self._is_going_on:
+            return  # what is answered at once is sent at once: whoever goes on goes on
+        self._is_going_on = True
+        try:
+            while self._waiting and not self._is_full():
+                self._take(self._waiting.popleft())
+        finally:
+            self._is_going_on = False
+        if not self._waiting:
+            self._socket.resume_reading()
 
     def _take(self, frame: str | bytes) -> None:
-        if self._link is not None:
-            self._link.take(frame)
+        if self._has_ended:
             return
+        CALLER.set(self._caller)  # what a transport calls runs in no request's context
+        if len(frame) > self._max_frame_bytes:
+            self._is_over = True
+            self._socket.close(TOO_LARGE)
+        elif self._link is not None:
+            self._link.take(frame)
+        else:
+            self._greet_or_resume(frame)
+
+    def _greet_or_resume(self, frame: str | bytes) -> None:
         request_id = codec.request_id(frame)
         try:
             self._begin(codec.decode_request(frame))

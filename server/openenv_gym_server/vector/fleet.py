@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,21 +11,24 @@ from typing import Any, cast
 
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import CapacityReached, OpenEnvGymError, SessionLost, StepTimeout
-from openenv_gym_protocol.vector.frames import Open
+from openenv_gym_protocol.vector.frames import Open, Step
 from openenv_gym_protocol.vector.lane_rules import LaneRules
 
-from openenv_gym_server.dispatch import Host, run_to_end
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session, SessionState
-from openenv_gym_server.vector.asking import Asking, LanesRequest, StepAsking, asking, kind_of
+from openenv_gym_server.vector.asking import Asking, LanesRequest, StepAsking, asking, kind_of, step_asking
+from openenv_gym_server.vector.gathering import Gathering
 from openenv_gym_server.vector.lane import LaneDriver, Member, Work, guarded
 from openenv_gym_server.vector.lanes import Lanes
 from openenv_gym_server.vector.many import ManyDriver
 from openenv_gym_server.vector.offer import Offer
-from openenv_gym_server.vector.parts import AnyPart, Part, failed
-from openenv_gym_server.vector.pending import PendingRequest, Share
+from openenv_gym_server.vector.parts import Part, Row, joined
+from openenv_gym_server.vector.pending import PendingRequest
+from openenv_gym_server.vector.shares import Series, Share
 from openenv_gym_server.workers.base import Job
-from openenv_gym_server.workers.thread import WorkThread
+from openenv_gym_server.workers.thread import ThreadWorker, WorkThread
 
 logger = logging.getLogger(__name__)
 
@@ -125,26 +127,20 @@ class Fleet:
         Raises:
             OpenEnvGymError: It cannot be; nothing was done.
         """
-        shares, gone = self._lanes.shares(request.lanes)
         limit = None if self._service.config.debug else getattr(request, "deadline", None)
-        deadline = None if limit is None else time.monotonic() + limit
-        work_of = asking(request, shares, self._offer, deadline)
-        pending = PendingRequest(
-            request.id, kind_of(request), max_bytes=self.client_bytes, send=self._send, ended=self._answered
-        )
-        self._pending[request.id] = pending
-        if gone:
-            pending.fail(gone, SessionLost("The lane is gone: it was lost or closed. Open another one."))
-        for share in shares:
-            pending.add(share)
-        if limit is not None:
-            reason = f"The request was given up {limit:g} s after it came."
-            pending.timer = asyncio.get_running_loop().call_later(limit, self._give_up, pending, reason)
-        if not shares:
-            pending.settle_if_empty()
-        elif self._thread is not None and isinstance(work_of, StepAsking) and not self._offer.traits.has_arrays:
-            steps = [(share, self._lane_driver(share)) for share in shares]
-            self._thread.put(partial(_step_together, self._thread, pending, work_of, steps, limit))
+        if isinstance(request, Step) and self._thread is not None and not self._offer.traits.has_arrays:
+            drivers, positions, gone = self._lanes.drivers(request.lanes)
+            asked = step_asking(request, self._offer, limit)
+            series = Series(drivers, positions)
+            pending = self._awaited(request, [series] if drivers else [], gone, limit)
+            if drivers:
+                self._thread.put(partial(_step_series, self._thread, pending, asked, series))
+            return
+        shares, gone = self._lanes.shares(request.lanes)
+        work_of = asking(request, shares, self._offer, limit)
+        pending = self._awaited(request, shares, gone, limit)
+        if isinstance(work_of, StepAsking) and not self._offer.traits.has_arrays and self._on_threads:
+            self._step_apart(pending, work_of, shares)
         else:
             self._submit(shares, [self._job(pending, share, work_of, limit) for share in shares])
 
@@ -174,6 +170,24 @@ class Fleet:
             self._end(member)
         if self._thread is not None:
             self._thread.end()
+
+    def _awaited(
+        self, request: LanesRequest, shares: Sequence[Share | Series], gone: Sequence[int], limit: float | None
+    ) -> PendingRequest:
+        """Waits for the answers of shares; of none, the request is answered at once."""
+        pending = PendingRequest(
+            request.id, kind_of(request), max_bytes=self.client_bytes, send=self._send, ended=self._answered
+        )
+        self._pending[request.id] = pending
+        if gone:
+            pending.fail(gone, SessionLost("The lane is gone: it was lost or closed. Open another one."))
+        for share in shares:
+            pending.add(share)
+        if not shares:
+            pending.settle_if_empty()
+        elif limit is not None:
+            pending.timer = asyncio.get_running_loop().call_later(limit, self._give_up_late, pending, limit)
+        return pending
 
     async def _open_each(self, request: Open, mode: AutoresetMode) -> list[int]:
         traits = self._offer.traits
@@ -232,12 +246,24 @@ class Fleet:
         return self._thread
 
     def _job(self, pending: PendingRequest, share: Share, work_of: Asking, limit: float | None) -> Job:
-        traits, session = self._offer.traits, share.member.session
+        session = share.member.session
         reply = partial(pending.answered, share)
-        if isinstance(work_of, StepAsking) and not traits.has_arrays and traits.execution != "async":
-            return session.job_at_once(partial(_stepped, work_of, share, self._lane_driver(share), limit), reply)
         work = guarded(pending.kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
         return session.job(_claimed(share, work, limit), reply)
+
+    @property
+    def _on_threads(self) -> bool:
+        return self._offer.traits.execution == "thread"
+
+    def _step_apart(self, pending: PendingRequest, asked: StepAsking, shares: Sequence[Share]) -> None:
+        """Steps lanes on their own threads, which hand their answers on together."""
+        if not shares:
+            return
+        gathering = Gathering(pending, len(shares))
+        for share in shares:
+            driver = cast(LaneDriver, self._lanes.driver(share.member))
+            worker = cast(ThreadWorker, share.member.session.worker)
+            worker.call(partial(_step_alone, asked, share, driver, gathering))
 
     def _submit(self, shares: Sequence[Share], jobs: Sequence[Job]) -> None:
         together = []
@@ -250,39 +276,36 @@ class Fleet:
         if together and self._thread is not None:
             self._thread.put(partial(_carry_out, self._thread, together))
 
-    def _lane_driver(self, share: Share) -> LaneDriver:
-        return cast(LaneDriver, self._lanes.driver(share.member))
-
-    def _answered(self, pending: PendingRequest) -> None:
+    def _answered(self, pending: PendingRequest, frames: Sequence[bytes]) -> None:
         del self._pending[pending.request_id]
         self._when_ended(pending.request_id)
+        for frame in frames:
+            self._send(frame)
         for done in self._when_answered.pop(pending.request_id, ()):
             done()
 
-    def _give_up(self, pending: PendingRequest, reason: str) -> None:
-        for share in list(pending.unsettled):
-            if share.begin():
-                # It has not begun: nothing was done, and the lane goes on.
-                pending.settle(share, failed(pending.kind, share.lanes, StepTimeout(reason)))
-            elif share.reason is None:
-                share.reason = reason
-                self._stop(pending, share)
+    def _give_up_late(self, pending: PendingRequest, limit: float) -> None:
+        self._give_up(pending, f"The request was given up {limit:g} s after it came.")
 
-    def _stop(self, pending: PendingRequest, share: Share) -> None:
-        session = share.member.session
-        interrupted = share.job is not None and self._service.sessions.interrupt(session, share.job)
-        if interrupted or session.home is not None or session.host.activity is None:
+    def _give_up(self, pending: PendingRequest, reason: str) -> None:
+        for share in pending.give_up(reason):
+            self._stop(pending, share)
+
+    def _stop(self, pending: PendingRequest, share: Share | Series) -> None:
+        member, interrupt = share.at_work, self._service.sessions.interrupt
+        interrupted = isinstance(share, Share) and share.job is not None and interrupt(share.member.session, share.job)
+        if interrupted or member is None or member.session.home is not None:
             # Its thread or loop is that of other lanes too, which should not pay for what is about to end; or it has
             # ended just now, and its answer is on the way.
             asyncio.get_running_loop().call_later(_GRACE, self._lose, pending, share)
         else:
             self._lose(pending, share)
 
-    def _lose(self, pending: PendingRequest, share: Share) -> None:
+    def _lose(self, pending: PendingRequest, share: Share | Series) -> None:
         if share not in pending.unsettled:
             return
-        member, reason = share.member, share.reason or "It was given up."
-        if member.session.host.activity is None:
+        member, reason = share.at_work, share.reason or "It was given up."
+        if member is None:
             # Not this lane is late: its answer waits for that of another in the same batch, or is on the way.
             asyncio.get_running_loop().call_later(_GRACE, self._lose, pending, share)
             return
@@ -339,32 +362,18 @@ def _claimed(share: Share, work: Work, limit: float | None) -> Work:
     return claimed
 
 
-def _step_together(
-    thread: WorkThread,
-    pending: PendingRequest,
-    asked: StepAsking,
-    steps: Sequence[tuple[Share, LaneDriver]],
-    limit: float | None,
-) -> None:
+def _step_series(thread: WorkThread, pending: PendingRequest, asked: StepAsking, series: Series) -> None:
     """Steps lanes one after another, and hands all results to the event loop at once."""
-    parts = [(share, _stepped(asked, share, driver, limit)) for share, driver in steps]
-    thread.deliver(pending.answered_together, parts)
+    answers: list[Part | Row] = []
+    while (place := series.claim()) is not None:
+        driver = series.drivers[place]
+        if driver.lane not in series.settled:
+            answers.append(asked.at_once(driver, series.positions[place]))
+    thread.deliver(partial(pending.answered, series), joined(answers))
 
 
-def _stepped(asked: StepAsking, share: Share, driver: LaneDriver, limit: float | None) -> AnyPart | None:
-    """Does what the guarded and claimed work of a lane's step does, without a coroutine."""
-    if not share.begin():
-        return None
-    host = share.member.session.host
-    host.patience = limit
-    try:
-        return asked.at_once(share, driver, host)
-    except OpenEnvGymError as error:
-        return failed(Part, share.lanes, error)
-    except BaseException as error:
-        return failed(Part, share.lanes, host.report(error, "the request"))
-    finally:
-        host.patience = None
+def _step_alone(asked: StepAsking, share: Share, driver: LaneDriver, gathering: Gathering) -> None:
+    gathering.put(share, asked.at_once(driver, share.positions[0]) if share.begin() else None)
 
 
 def _carry_out(thread: WorkThread, jobs: Sequence[Job]) -> None:

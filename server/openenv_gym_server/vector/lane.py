@@ -7,7 +7,7 @@ the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
@@ -15,23 +15,30 @@ from typing import Any, Protocol
 from openenv_gym_protocol.autoreset import Move
 from openenv_gym_protocol.errors import (
     ExecutionError,
-    InvalidAction,
     InvalidMessage,
     InvalidObservation,
     OpenEnvGymError,
 )
 from openenv_gym_protocol.metadata import is_truncated
 from openenv_gym_protocol.vector.codec import encode_value
-from openenv_gym_protocol.vector.frames import Call
+from openenv_gym_protocol.vector.columns import PackedRow
+from openenv_gym_protocol.vector.frames import TERMINATED, TRUNCATED, Call
 from openenv_gym_protocol.vector.json_form import json_form
-from openenv_gym_protocol.vector.lane_rules import LaneRow, LaneRules
+from openenv_gym_protocol.vector.lane_rules import LaneRules
+from openenv_gym_protocol.vector.payloads import PayloadColumns
+from pydantic import BaseModel
 
-from openenv_gym_server.dispatch import Host, run_to_end
-from openenv_gym_server.serialisation import Result
+from openenv_gym_server.dispatch import Host, Values
+from openenv_gym_server.loops import run_to_end
+from openenv_gym_server.serialisation import Result, fields_of, is_written_as_it_is
 from openenv_gym_server.session import Session
+from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.offer import Offer, options_of
-from openenv_gym_server.vector.parts import AnyPart, Observed, Part, ValuesPart, failed, observed_row, one_row
+from openenv_gym_server.vector.parts import Part, Row, ValuesPart, failed, with_final, written_value
 from openenv_gym_server.vector.values import plain
+
+_NO_OPTIONS: Mapping[str, Any] = {}
+_ENDED = TERMINATED | TRUNCATED
 
 Work = Callable[[Host], Coroutine[Any, Any, Any]]
 
@@ -51,18 +58,23 @@ class ResetOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOrder:
-    """What a step asks of some lanes of one environment.
+    """What a step asks of lanes besides their actions.
 
     Attributes:
-        actions: One for each: the value of a space, or the fields of a model. For an environment of many lanes the
-            columns of all of them.
         next_seeds: The seed of each, should it reset by itself, or None.
         deadline: When the request is given up, on the monotonic clock, in seconds; None for the server's own limit.
     """
 
-    actions: Sequence[Any]
     next_seeds: Sequence[int | None] | None = None
     deadline: float | None = None
+
+    def seed(self, position: int) -> int | None:
+        """The seed of the lane that stands there."""
+        return None if self.next_seeds is None else self.next_seeds[position]
+
+    def left(self) -> float | None:
+        """The seconds until the deadline."""
+        return None if self.deadline is None else max(self.deadline - time.monotonic(), 0.0)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -94,15 +106,12 @@ class Member:
 
 
 class Driver(Protocol):
-    """Carries out resets and steps of a member."""
+    """Carries out what is asked of a member besides steps."""
 
     member: Member
 
-    async def reset(self, host: Host, lanes: Sequence[int], order: ResetOrder) -> Part:
+    async def reset(self, host: Host, lanes: Sequence[int], order: ResetOrder) -> Part | Row:
         """Starts episodes."""
-
-    async def step(self, host: Host, lanes: Sequence[int], order: StepOrder) -> Part:
-        """Takes a step in each lane, or what its autoreset says."""
 
     async def states(self, host: Host, lanes: Sequence[int]) -> ValuesPart:
         """Reads the state of each lane."""
@@ -114,96 +123,133 @@ class LaneDriver:
     Args:
         member: The lane.
         rules: When it resets by itself and when its episode is cut off.
+
+    Attributes:
+        member: As it was given.
+        lane: Its number.
     """
 
     def __init__(self, member: Member, rules: LaneRules) -> None:
         self.member = member
+        (self.lane,) = member.lanes
         self._rules = rules
+        offer = member.offer
+        self._observations = offer.observations
+        self._may_reset = not offer.is_in_production
+        self._takes_values = offer.takes_values and member.session.host.has_values
 
-    async def reset(self, host: Host, lanes: Sequence[int], order: ResetOrder) -> Part:
+    async def reset(self, host: Host, lanes: Sequence[int], order: ResetOrder) -> Row:
         """Starts an episode."""
+        del lanes  # there is one
         seed = order.seeds[0] if order.seeds else None
-        observed = self._observed(host, await self._begun(host, seed, order.options))
-        row = self._rules.reset(seed)
-        return one_row(lanes[0], observed, row.reward, row.flags)
+        begun = await self._begun(host, seed, order.options)
+        return _as(begun, 0.0, self._rules.reset(seed).flags)
 
-    async def step(self, host: Host, lanes: Sequence[int], order: StepOrder) -> Part:
-        """Takes a step, or what the autoreset says."""
-        seed = order.next_seeds[0] if order.next_seeds else None
-        if self._is_reset_due():
-            return await self._reset_in_place(host, lanes[0], seed)
-        result = await host.step(self._fields(order.actions[0]), _timeout(order.deadline))
-        row, observed = self._noted(host, result)
-        if row.reset_now:
-            return await self._reset_after(host, lanes[0], row, observed, seed)
-        return one_row(lanes[0], observed, row.reward, row.flags)
-
-    def step_at_once(self, host: Host, action: Any, seed: int | None, deadline: float | None) -> Part:
-        """Does what ``step`` does, for an environment that does not await: without a coroutine it takes half the time.
+    async def step(self, host: Host, actions: LaneActions, position: int, order: StepOrder) -> Part | Row:
+        """Takes a step, or what the autoreset says.
 
         Args:
             host: Owns the environment.
-            action: As in an order of one lane.
-            seed: The seed, should it reset by itself.
-            deadline: As in an order.
+            actions: The actions of the request.
+            position: Where the lane stands in it.
+            order: What else was asked.
         """
-        lane = self.member.lanes[0]
-        if self._is_reset_due():
-            return run_to_end(self._reset_in_place(host, lane, seed))
-        row, observed = self._noted(host, host.step_at_once(self._fields(action), _timeout(deadline)))
-        if row.reset_now:
-            return run_to_end(self._reset_after(host, lane, row, observed, seed))
-        return one_row(lane, observed, row.reward, row.flags)
+        if self._may_reset and self._rules.plan() is Move.RESET:
+            return await self._reset_in_place(host, order.seed(position))
+        left = order.left()
+        result = await host.step(actions.fields(position), None if left is None else {"timeout_s": left})
+        row = self._noted(host, result)
+        return await self._reset_after(host, row, order.seed(position)) if self._rules.resets_now else row
+
+    def step_at_once(self, host: Host, actions: LaneActions, position: int, order: StepOrder) -> Part | Row:
+        """Does what ``step`` does, for an environment that does not await: without a coroutine it takes half the time.
+
+        An environment that has ``step_values`` is stepped by that.
+        """
+        rules = self._rules
+        # In production nothing can be reset: the host says so, and not that a reset is missing.
+        if self._may_reset and rules.plan() is Move.RESET:
+            return run_to_end(self._reset_in_place(host, order.seed(position)))
+        left = order.left()
+        if self._takes_values:
+            row = self._noted_values(host, host.step_values(actions.value(position), left))
+        else:
+            options = _NO_OPTIONS if left is None else {"timeout_s": left}
+            step = host.step_at_once if self._observations is None else host.step_in_columns
+            row = self._noted(host, step(actions.fields(position), options))
+        if row[4] & _ENDED and rules.resets_now:
+            return run_to_end(self._reset_after(host, row, order.seed(position)))
+        return row
 
     async def states(self, host: Host, lanes: Sequence[int]) -> ValuesPart:
         """Reads the environment's state."""
         return states_of(host, lanes, [await host.state()])
 
-    def _is_reset_due(self) -> bool:
-        # In production nothing can be reset: the host says so, and not that a reset is missing.
-        return not self.member.offer.is_in_production and self._rules.plan() is Move.RESET
+    async def _reset_in_place(self, host: Host, seed: int | None) -> Row:
+        begun = await self._begun(host, seed)
+        return _as(begun, 0.0, self._rules.reset_in_place(seed).flags)
 
-    async def _reset_in_place(self, host: Host, lane: int, seed: int | None) -> Part:
-        observed = self._observed(host, await self._begun(host, seed))
-        row = self._rules.reset_in_place(seed)
-        return one_row(lane, observed, row.reward, row.flags)
+    async def _reset_after(self, host: Host, ended: Row, seed: int | None) -> Part:
+        begun = await self._begun(host, seed)
+        _, _, _, reward, flags, _ = ended
+        return with_final(_as(begun, reward, self._rules.flags_after(flags, seed)), ended)
 
-    async def _reset_after(self, host: Host, lane: int, row: LaneRow, ended: Observed, seed: int | None) -> Part:
-        begun = self._observed(host, await self._begun(host, seed))
-        row = self._rules.reset_after(row, seed)
-        return one_row(lane, begun, row.reward, row.flags, ended)
-
-    def _noted(self, host: Host, result: Result) -> tuple[LaneRow, Observed]:
-        truncated = is_truncated(result.metadata) if result.metadata else False
+    def _noted(self, host: Host, result: Result) -> Row:
+        metadata = result.metadata
+        truncated = is_truncated(metadata) if metadata else False
         # Noted before anything of it can fail: the step has happened.
-        reward = None if result.reward is None else 0.0
-        row = self._rules.stepped(reward, terminated=result.done and not truncated, truncated=truncated)
-        with reporting(host):
-            row = LaneRow(_reward(result), row.flags, row.reset_now)
-            return row, self._written(result)
+        flags = self._rules.noted(
+            terminated=result.done and not truncated, truncated=truncated, is_reward_missing=result.reward is None
+        )
+        try:
+            return self._row(result, flags)
+        except OpenEnvGymError as error:
+            raise unwritable(host, error) from error
 
-    async def _begun(self, host: Host, seed: int | None, once: dict[str, Any] | None = None) -> Result:
+    def _noted_values(self, host: Host, told: Values) -> Row:
+        value, reward, terminated, truncated, info = told
+        flags = self._rules.noted(
+            terminated=bool(terminated), truncated=bool(truncated), is_reward_missing=reward is None
+        )
+        assert self._observations is not None
+        try:
+            packed = self._observations.pack_value(value)
+            written = written_value(info) if info else None
+            return self.lane, packed, None, reward if type(reward) is float else _reward(reward), flags, written
+        except OpenEnvGymError as error:
+            raise unwritable(host, error) from error
+
+    async def _begun(self, host: Host, seed: int | None, once: dict[str, Any] | None = None) -> Row:
+        """Resets the environment; the row has the observation and the info. What of it fails is noted nowhere."""
         options = plain(options_of(self.member.options, once))
-        return await host.reset(options if seed is None else {**options, "seed": seed})
-
-    def _fields(self, action: Any) -> dict[str, Any]:
-        actions = self.member.offer.actions
-        fields = plain(action) if actions is None else actions.payload(action)
-        if not isinstance(fields, dict):
-            raise InvalidAction("An action is the map of its model's fields.")
-        return fields
-
-    def _observed(self, host: Host, result: Result) -> Observed:
+        result = await host.reset(options if seed is None else {**options, "seed": seed})
         with reporting(host):
-            return self._written(result)
+            return self._row(result._replace(reward=None), 0)
 
-    def _written(self, result: Result) -> Observed:
-        columns = self.member.offer.observations
-        if columns is not None:
-            return observed_row(columns.pack(result.observation), None, result.metadata)
-        # The metadata travels as the info, and not twice.
-        value = {key: item for key, item in result.observation.items() if key != "metadata"}
-        return observed_row(None, value, result.metadata)
+    def _row(self, result: Result, flags: int) -> Row:
+        observation, reward, _, metadata = result
+        packed = written = None
+        if self._observations is not None:
+            packed = _packed(self._observations, observation)
+        else:
+            # The metadata travels as the info, and not twice.
+            written = written_value({key: item for key, item in observation.items() if key != "metadata"})
+        info = written_value(metadata) if metadata else None
+        return self.lane, packed, written, reward if type(reward) is float else _reward(reward), flags, info
+
+
+def _as(row: Row, reward: float, flags: int) -> Row:
+    lane, packed, written, _, _, info = row
+    return lane, packed, written, reward, flags, info
+
+
+def _packed(columns: PayloadColumns, observation: BaseModel) -> PackedRow:
+    field = columns.field
+    if field is not None and is_written_as_it_is(type(observation), field):
+        packed = columns.pack_shortly(getattr(observation, field))
+        if packed is not None:
+            return packed
+    return columns.pack(fields_of(observation, as_columns=True))
 
 
 class reporting:
@@ -228,13 +274,20 @@ class reporting:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if isinstance(error, ExecutionError):
-            raise self._host.report(error, "writing the answer") from error
-        if isinstance(error, InvalidObservation):
-            self._host.report(error, "writing the answer")
+        if isinstance(error, OpenEnvGymError):
+            raise unwritable(self._host, error) from error
 
 
-def guarded(kind: type[AnyPart], lanes: Sequence[int], work: Work) -> Work:
+def unwritable(host: Host, error: OpenEnvGymError) -> OpenEnvGymError:
+    """What is told of an error in what an environment returned, which is logged: see ``reporting``."""
+    if isinstance(error, ExecutionError):
+        return host.report(error, "writing the answer")
+    if isinstance(error, InvalidObservation):
+        host.report(error, "writing the answer")
+    return error
+
+
+def guarded(kind: type[Part] | type[ValuesPart], lanes: Sequence[int], work: Work) -> Work:
     """The same work, with whatever it raises as its answer."""
 
     async def answer(host: Host) -> Any:
@@ -313,12 +366,8 @@ def _by_lane(member: Member, lanes: Sequence[int], value: Any) -> list[Any]:
     return [value[member.lanes.index(lane)] if own else value for lane in lanes]
 
 
-def _timeout(deadline: float | None) -> dict[str, Any]:
-    return {} if deadline is None else {"timeout_s": max(deadline - time.monotonic(), 0.0)}
-
-
-def _reward(result: Result) -> float:
+def _reward(reward: Any) -> float:
     try:
-        return 0.0 if result.reward is None else float(result.reward)
+        return 0.0 if reward is None else float(reward)
     except (OverflowError, TypeError, ValueError) as error:
         raise ExecutionError(f"The environment returned a reward that is no float: {error}") from error

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from openenv_gym_protocol.errors import InvalidMessage
 
-from openenv_gym_server.vector.lane import Driver, Member
-from openenv_gym_server.vector.pending import Share
+from openenv_gym_server.vector.lane import Driver, LaneDriver, Member
+from openenv_gym_server.vector.shares import Share
 
 
 class Lanes:
@@ -43,6 +44,24 @@ class Lanes:
         """Every member once."""
         yield from {id(driver): driver.member for driver in self._drivers.values()}.values()
 
+    def drivers(self, lanes: Sequence[int]) -> tuple[list[LaneDriver], list[int], list[int]]:
+        """Finds the drivers of lanes that have an environment each.
+
+        Returns:
+            The drivers, the positions of their lanes among those asked for, and the lanes that are gone.
+
+        Raises:
+            InvalidMessage: A lane was never opened here.
+        """
+        self._check(lanes)
+        known = self._drivers
+        drivers: list[Any] = [known.get(lane) for lane in lanes]
+        if not (None in drivers or any([driver.member.closed for driver in drivers])):
+            return drivers, list(range(len(lanes))), []
+        there = [place for place, driver in enumerate(drivers) if driver is not None and not driver.member.closed]
+        gone = [lane for place, lane in enumerate(lanes) if place not in there]
+        return [drivers[place] for place in there], there, gone
+
     def shares(self, lanes: Sequence[int]) -> tuple[list[Share], list[int]]:
         """Divides a request's lanes among their members.
 
@@ -52,9 +71,11 @@ class Lanes:
         Raises:
             InvalidMessage: A lane was never opened here.
         """
-        unknown = [lane for lane in lanes if lane >= self._next]
-        if unknown:
-            raise InvalidMessage(f"Lanes that were never opened on this connection: {unknown[:10]}.")
+        self._check(lanes)
+        leader = self._drivers.get(lanes[0]) if lanes else None
+        member = None if leader is None else leader.member
+        if member is not None and member.is_many and not member.closed and tuple(lanes) == member.lanes:
+            return [Share(member, lanes, range(len(lanes)))], []
         gone: list[int] = []
         shares: list[Share] = []
         positions: dict[int, list[int]] = {}
@@ -71,3 +92,8 @@ class Lanes:
             found.sort(key=lanes.__getitem__)
             shares.append(Share(self._drivers[first].member, [lanes[position] for position in found], found))
         return shares, gone
+
+    def _check(self, lanes: Sequence[int]) -> None:
+        if max(lanes, default=-1) >= self._next:
+            unknown = [lane for lane in lanes if lane >= self._next]
+            raise InvalidMessage(f"Lanes that were never opened on this connection: {unknown[:10]}.")

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from openenv_gym_protocol.errors import (
     CapacityReached,
@@ -25,6 +25,7 @@ from openenv_gym_protocol.vector.resuming import KeptFrames
 
 from openenv_gym_server.asgi import ended
 from openenv_gym_server.service import Service
+from openenv_gym_server.vector.asking import ASKED, LanesRequest
 from openenv_gym_server.vector.fleet import Fleet
 from openenv_gym_server.vector.lane import Member
 from openenv_gym_server.vector.offer import Offer
@@ -168,7 +169,7 @@ class Link:
             self._refuse(request.id, error)
         except Exception as error:
             self._fault(request.id, error)
-        if isinstance(request, frames.Cancel) or not self._is_open(request.id):
+        if type(request) is frames.Cancel or not self._is_open(request.id):
             # Cancels are counted apart, so that they take no room from what they give up.
             self._forget(request.id)
 
@@ -202,17 +203,19 @@ class Link:
             self._lingering = None
 
     def _is_open(self, request_id: int) -> bool:
-        under_way = (self._opening.keys(), self._closing.keys(), self._cancels)
-        return any(request_id in ids for ids in under_way) or self._fleet.has_pending(request_id)
+        return (
+            self._fleet.has_pending(request_id)
+            or request_id in self._opening
+            or request_id in self._closing
+            or request_id in self._cancels
+        )
 
     def _check_room(self, request: frames.Request) -> None:
         # Reading goes on, so that a request can be given up, and the end of the connection is noticed.
-        if isinstance(request, frames.Close):
-            return
         count, size = len(self._under_way), self._under_way_bytes
-        if isinstance(request, frames.Cancel):
+        if type(request) is frames.Cancel:
             count, size = len(self._cancels), 0
-        if count >= self._most or size >= self._most_bytes:
+        if (count >= self._most or size >= self._most_bytes) and type(request) is not frames.Close:
             raise CapacityReached(
                 f"{count} requests of this connection are under way, in {size} bytes; it may have {self._most}, in "
                 f"{self._most_bytes} bytes. Wait for their answers."
@@ -222,9 +225,9 @@ class Link:
         self._under_way_bytes -= self._under_way.pop(request_id, 0)
 
     def _answer(self, request: frames.Request) -> None:
-        if isinstance(request, frames.Hello | frames.Resume):
-            raise ProtocolFailure("There is one hello or resume a connection.")
-        if isinstance(request, frames.Open):
+        if type(request) in ASKED:
+            self._fleet.ask(cast(LanesRequest, request))
+        elif isinstance(request, frames.Open):
             self._start(self._opening, request.id, partial(self._open, request))
         elif isinstance(request, frames.Close):
             members = self._fleet.closing(request.lanes)
@@ -232,7 +235,7 @@ class Link:
         elif isinstance(request, frames.Cancel):
             self._cancel(request)
         else:
-            self._fleet.ask(request)
+            raise ProtocolFailure("There is one hello or resume a connection.")
 
     async def _open(self, request: frames.Open) -> None:
         lanes = await self._fleet.open(request)

@@ -15,12 +15,12 @@ from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import ExecutionError, InvalidAction, OpenEnvGymError
 from openenv_gym_protocol.vector.codec import encode_value
 from openenv_gym_protocol.vector.columns import Layout
-from openenv_gym_protocol.vector.frames import RESET_ROW, REWARD_MISSING, TERMINATED, TRUNCATED
+from openenv_gym_protocol.vector.frames import RESET_ROW, REWARD_MISSING, TERMINATED, TRUNCATED, Column
 from openenv_gym_protocol.vector.json_form import json_form
 from openenv_gym_protocol.vector.lane_rules import never_begun, seed_bit
 
 from openenv_gym_server.dispatch import Host
-from openenv_gym_server.vector.lane import Member, ResetOrder, StepOrder, reporting, states_of
+from openenv_gym_server.vector.lane import Member, ResetOrder, reporting, states_of
 from openenv_gym_server.vector.offer import options_of
 from openenv_gym_server.vector.parts import Observed, Part, ValuesPart, failure
 from openenv_gym_server.vector.values import plain
@@ -35,14 +35,18 @@ class ManyDriver:
     Args:
         member: The lanes.
         mode: What follows the end of an episode.
+
+    Attributes:
+        member: As it was given.
+        actions: The columns of an action.
     """
 
     def __init__(self, member: Member, mode: AutoresetMode) -> None:
         self.member = member
         self._mode = mode
         traits = member.offer.traits
-        self._actions, self._observations = member.offer.require_layouts()
-        self._bounds = self._actions.bounds()
+        self.actions, self._observations = member.offer.require_layouts()
+        self._bounds = self.actions.bounds()
         self._seed_bit = seed_bit(traits.seed_supported)
         self._seeded_stream = bool(traits.seeded_stream)
         self._takes_seeds = member.offer.takes_next_seeds
@@ -53,6 +57,7 @@ class ManyDriver:
         self._elapsed = self._numpy.zeros(len(member.lanes), "int64")
         self._is_sure = True
         self._positions = {lane: position for position, lane in enumerate(member.lanes)}
+        self._all = self._numpy.arange(len(member.lanes), dtype="int64")
 
     @property
     def _numpy(self) -> Any:
@@ -73,33 +78,51 @@ class ManyDriver:
         flags = self._seed_flags[positions].tobytes()
         return Part(lanes=lanes, observed=observed, rewards=bytes(8 * len(lanes)), flags=flags)
 
-    async def step(self, host: Host, lanes: Sequence[int], order: StepOrder) -> Part:
-        """Takes a step in some or all of the lanes; those whose episode is over reset as the environment does it."""
-        arrays = self._actions.arrays(order.actions, len(lanes), self._numpy)
-        seeds = order.next_seeds or [None] * len(lanes)
-        bad = {} if self.member.offer.is_in_production else self._refused(arrays, self._of(lanes))
+    async def step(
+        self, host: Host, lanes: Sequence[int], columns: Sequence[Column], next_seeds: Sequence[int | None] | None
+    ) -> Part:
+        """Takes a step in some or all of the lanes; those whose episode is over reset as the environment does it.
+
+        Args:
+            host: Owns the environment.
+            lanes: The lanes.
+            columns: Their actions.
+            next_seeds: The seed of each, should it reset by itself, or None.
+        """
+        arrays = self.actions.arrays(columns, len(lanes), self._numpy)
+        seeds = next_seeds or [None] * len(lanes)
+        positions = self._of(lanes)
+        bad = {} if self.member.offer.is_in_production else self._refused(arrays, positions)
         if not bad:
-            return await self._stepped(host, lanes, arrays, seeds)
+            return await self._stepped(host, lanes, positions, arrays, seeds)
         together = type(next(iter(bad.values())))(_TOGETHER)
         failures = [failure(bad.get(row, together), lane) for row, lane in enumerate(lanes)]
         good = [row for row in range(len(lanes)) if row not in bad]
         if not good or not self.member.offer.partial_steps:
             return Part(failures=failures)
+        kept = [array[good] for array in arrays]
         part = await self._stepped(
-            host, [lanes[row] for row in good], [array[good] for array in arrays], [seeds[row] for row in good]
+            host, [lanes[row] for row in good], positions[good], kept, [seeds[row] for row in good]
         )
         part.failures += [failures[row] for row in sorted(bad)]
         return part
 
     async def _stepped(
-        self, host: Host, lanes: Sequence[int], arrays: Sequence[Any], seeds: Sequence[int | None]
+        self,
+        host: Host,
+        lanes: Sequence[int],
+        positions: Any,
+        arrays: Sequence[Any],
+        seeds: Sequence[int | None],
     ) -> Part:
         told_seeds = {"next_seeds": list(seeds)} if self._takes_seeds else {}
-        actions = self._actions.assemble(arrays)
+        actions = self.actions.assemble(arrays)
         was_sure, self._is_sure = self._is_sure, False
-        told = await host.observe_arrays("step", len(lanes), actions, self._of(lanes), **told_seeds)
+        # A copy: the environment's to change.
+        told = await host.observe_arrays("step", len(lanes), actions, positions.copy(), **told_seeds)
         with reporting(host):
-            return self._part(host, lanes, told, seeds, was_sure=was_sure)
+            due = self._due(positions) if was_sure else None
+            return self._part(host, lanes, told, self._flags(told, positions, seeds, due))
 
     async def states(self, host: Host, lanes: Sequence[int]) -> ValuesPart:
         """Reads the state of the environment; the steps of each lane are counted here, where it does not say more."""
@@ -115,30 +138,28 @@ class ManyDriver:
 
         An action outside its space is not looked at where the episode is over.
         """
-        outside = self._numpy.zeros(len(positions), "bool")
-        for each, array in zip(self._bounds, arrays, strict=True):
-            outside |= ~each.inside(array, self._numpy)
         begun = self._begun[positions]
+        inside = [each.inside(array, self._numpy) for each, array in zip(self._bounds, arrays, strict=True)]
+        if begun.all() and all([each.all() for each in inside]):
+            return {}
+        outside = self._numpy.zeros(len(positions), "bool")
+        for each in inside:
+            outside |= ~each
         refused: dict[int, OpenEnvGymError] = {row: never_begun() for row in self._numpy.flatnonzero(~begun).tolist()}
         for row in self._numpy.flatnonzero(outside & begun & ~self._over[positions]).tolist():
             refused[row] = InvalidAction("The action is outside its space.")
         return refused
 
-    def _part(
-        self, host: Host, lanes: Sequence[int], told: Any, seeds: Sequence[int | None], *, was_sure: bool
-    ) -> Part:
+    def _part(self, host: Host, lanes: Sequence[int], told: Any, noted: tuple[Any, Any, Sequence[int]]) -> Part:
         rows = len(lanes)
-        final_rows = _final_rows(told.final_rows, rows)
-        due = self._over[self._of(lanes)] if self._mode is AutoresetMode.NEXT_STEP else self._numpy.zeros(rows, "bool")
-        flags = self._flags(told, lanes, final_rows, seeds)
-        rewards = one_each("rewards", told.rewards, "<f8", rows)
-        self._check(flags, rewards, final_rows, due if was_sure else None)
+        flags, rewards, final_rows = noted
         finite = self._numpy.isfinite(rewards)
-        if self._allow_nonfinite_reward and not finite.all():
+        is_finite = finite.all()
+        if self._allow_nonfinite_reward and not is_finite:
             # As null on the standard wire.
             flags |= (REWARD_MISSING * ~finite).astype("uint8")
             rewards = self._numpy.where(finite, rewards, 0.0)
-            finite[:] = True
+            is_finite = True
         part = Part(
             lanes=lanes,
             observed=_observed(self._observations, told.observations, rows, told.infos),
@@ -148,29 +169,62 @@ class ManyDriver:
         if final_rows:
             part.final_rows = final_rows
             part.final = _observed(self._observations, told.final_observations, len(part.final_rows), told.final_infos)
-        return part if finite.all() else self._without(host, part, finite, told)
+        return part if is_finite else self._without(host, part, finite, told)
 
     def _of(self, lanes: Sequence[int]) -> Any:
+        if tuple(lanes) == self.member.lanes:
+            return self._all
         return self._numpy.array([self._positions[lane] for lane in lanes], "int64")
 
-    def _flags(self, told: Any, lanes: Sequence[int], final_rows: Sequence[int], seeds: Sequence[int | None]) -> Any:
-        rows = len(lanes)
+    def _due(self, positions: Any) -> Any:
+        """The rows that have to be reset instead of stepped."""
+        over = self._over[positions]
+        return over if self._mode is AutoresetMode.NEXT_STEP else self._numpy.zeros_like(over)
+
+    def _flags(
+        self, told: Any, positions: Any, seeds: Sequence[int | None], due: Any
+    ) -> tuple[Any, Any, Sequence[int]]:
+        """Notes what was told of the episodes.
+
+        Args:
+            told: What ``step_arrays`` returned.
+            positions: Whose rows they are.
+            seeds: The seed of each, should it have reset by itself.
+            due: The rows that had to be reset; None where that is not known.
+
+        Returns:
+            The flags, the rewards and the final rows.
+
+        Raises:
+            ExecutionError: They do not fit together.
+        """
+        rows = len(positions)
+        final_rows = _final_rows(told.final_rows, rows)
         terminated = one_each("terminated", told.terminated, "bool", rows)
         truncated = one_each("truncated", told.truncated, "bool", rows)
         resets = self._numpy.zeros(rows, "bool")
         if told.reset_rows is not None:
             resets |= one_each("reset_rows", told.reset_rows, "bool", rows)
+        ended = terminated | truncated
+        if not (final_rows or ended.any() or resets.any() or (due is not None and due.any())):
+            # Nothing began and nothing ended, as in most steps.
+            self._over[positions] = False
+            self._elapsed[positions] += 1
+            self._is_sure = True
+            return self._seed_flags[positions], one_each("rewards", told.rewards, "<f8", rows), ()
         begun = resets.copy()
         begun[final_rows] = True
-        positions = self._of(lanes)
-        self._over[positions] = (terminated | truncated) & ~begun
+        self._over[positions] = ended & ~begun
         self._elapsed[positions] = self._numpy.where(begun, 0, self._elapsed[positions] + 1)
         self._is_sure = True
         if begun.any():
             used = seeds if self._takes_seeds else [None] * rows
             self._note_begun(positions[begun], [seed for seed, is_begun in zip(used, begun, strict=True) if is_begun])
         flags = TERMINATED * (terminated & ~resets) + TRUNCATED * (truncated & ~resets) + RESET_ROW * resets
-        return (flags + self._seed_flags[positions]).astype("uint8")
+        rewards = one_each("rewards", told.rewards, "<f8", rows)
+        flags = (flags + self._seed_flags[positions]).astype("uint8")
+        self._check(flags, rewards, final_rows, due)
+        return flags, rewards, final_rows
 
     def _check(self, flags: Any, rewards: Any, final_rows: Sequence[int], due: Any) -> None:
         resets = (flags & RESET_ROW) > 0
@@ -231,6 +285,8 @@ def _rows_of(numpy: Any, chosen: Any) -> str:
 
 
 def _final_rows(found: Any, rows: int) -> list[int]:
+    if isinstance(found, tuple) and not found:
+        return []
     try:
         final = [operator.index(row) for row in found]
     except TypeError:

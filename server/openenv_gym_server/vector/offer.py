@@ -50,6 +50,7 @@ class Offer:
         partial_resets: They may be reset without the others.
         is_in_production: Nothing can be reset or stepped.
         takes_next_seeds: An environment of many lanes takes the seeds of the resets that it makes by itself.
+        takes_values: Values of spaces can be had of what travels, and sent as they are, without the models.
     """
 
     def __init__(self, service: Service) -> None:
@@ -59,6 +60,7 @@ class Offer:
         self.schemas = schemas_of(service.definition)
         self.actions = self._columns("action", ACTION_KEYS)
         self.observations = self._columns("observation", OBSERVATION_KEYS)
+        self.takes_values = self.actions is not None and self.observations is not None
         found = self.traits.environment_class if self.traits.has_arrays else None
         self.autoreset_modes = tuple(getattr(found, "autoreset_modes", tuple(AutoresetMode)))
         self.partial_steps = bool(getattr(found, "partial_steps", True))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from openenv_gym_protocol.errors import ExecutionError, FrameTooLarge, OpenEnvGymError
@@ -39,7 +40,7 @@ class Observed:
     rows: int
     columns: Sequence[Column] | None = None
     values: list[Any] | None = None
-    infos: list[msgspec.Raw] | None = None
+    infos: list[Any] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,10 +75,17 @@ class ValuesPart:
     failures: list[Failure] = field(default_factory=list)
 
 
-AnyPart = Part | ValuesPart
+Row: TypeAlias = tuple[int, PackedRow | None, Any, float, int, msgspec.Raw | None]
+"""What one lane answered to a reset or step, most of the time: the lane, its observation packed or as a value that is
+written already, reward, flags and info. A plain tuple: one is made in every step of every lane."""
+
+Answer: TypeAlias = Part | ValuesPart | Row
+"""What some lanes answered."""
 
 
-def failed(kind: type[AnyPart], lanes: Sequence[int], error: OpenEnvGymError, *, lost: bool = False) -> AnyPart:
+def failed(
+    kind: type[Part] | type[ValuesPart], lanes: Sequence[int], error: OpenEnvGymError, *, lost: bool = False
+) -> Part | ValuesPart:
     """The part of lanes that failed."""
     return kind(failures=[failure(error, lane, lost=lost) for lane in lanes])
 
@@ -108,48 +116,77 @@ def refusal(request_id: int, error: OpenEnvGymError, max_bytes: int | None = Non
     return codec.encode(Refused(id=request_id, failure=told))
 
 
-def one_row(lane: int, observed: Observed, reward: float, flags: int, final: Observed | None = None) -> Part:
-    """The part of one lane that succeeded."""
-    return Part(
-        lanes=(lane,),
-        observed=observed,
-        rewards=pack_rewards((reward,)),
-        flags=bytes((flags,)),
-        final_rows=() if final is None else (0,),
-        final=final,
-    )
-
-
-def observed_row(packed: PackedRow | None, value: Any, metadata: dict[str, Any] | None) -> Observed:
-    """One row's observation: packed to columns, or as a value; values and infos as the standard wire has them.
+def written_value(value: Any) -> msgspec.Raw:
+    """An observation's value or an info, written as the standard wire has it.
 
     Raises:
         ExecutionError: It holds what neither wire can carry.
     """
-    infos = [encode_value(json_form(metadata))] if metadata else None
-    if packed is not None:
-        return Observed(rows=1, columns=packed, infos=infos)
-    return Observed(rows=1, values=[encode_value(json_form(value))], infos=infos)
+    return encode_value(json_form(value))
 
 
-def rows_frames(request_id: int, parts: Sequence[Part], *, more: bool, max_bytes: int) -> list[bytes]:
+def with_final(begun: Row, ended: Row) -> Part:
+    """In SAME_STEP, the part of one lane whose episode ended and began: the first row is sent, the other the final."""
+    part, final = part_of([begun]), part_of([ended])
+    part.final_rows, part.final = (0,), final.observed
+    return part
+
+
+def part_of(rows: Sequence[Row]) -> Part:
+    """Rows as one part."""
+    lanes, packed, values, rewards, flags, infos = zip(*rows, strict=True)
+    has_infos = infos.count(None) < len(infos)
+    return Part(
+        lanes=lanes,
+        observed=Observed(
+            rows=len(rows),
+            columns=None if packed[0] is None else [b"".join(column) for column in zip(*packed, strict=True)],
+            values=list(values) if packed[0] is None else None,
+            infos=[info or _NO_INFO for info in infos] if has_infos else None,
+        ),
+        rewards=pack_rewards(rewards),
+        flags=bytes(flags),
+    )
+
+
+def joined(answers: Sequence[Part | Row]) -> Part:
+    """Answers as one part, in their order."""
+    if not answers:
+        return Part()
+    if set(map(type, answers)) == {tuple}:
+        return part_of(cast(Sequence[Row], answers))
+    parts: list[Any] = []
+    some: Any
+    for is_row, some in groupby(answers, _is_row):
+        some = list(some)
+        parts += [part_of(some)] if is_row else some
+    return parts[0] if len(parts) == 1 else _of_parts(parts)
+
+
+def without(part: Part, lanes: Collection[int]) -> Part:
+    """What is left of a part without some lanes."""
+    kept = [row for row, lane in enumerate(part.lanes) if lane not in lanes]
+    left = _of_rows(part, kept)
+    left.failures = [failure for failure in part.failures if failure.lane not in lanes]
+    return left
+
+
+def rows_frames(request_id: int, answers: Sequence[Part | Row], *, more: bool, max_bytes: int) -> list[bytes]:
     """Writes answers as one frame, or as several where one would be larger than the client accepts.
 
     One environment's rows of many lanes are divided too. A single lane's row that is too large by itself becomes a
     failure of that lane, and a failure that is too large is shortened.
     """
     try:
-        return [codec.encode(_rows(request_id, parts, more=more), max_bytes)]
+        whole = joined(answers)
+        return [codec.encode(_rows(request_id, whole, more=more), max_bytes)]
     except FrameTooLarge as error:
-        if len(parts) == 1:
-            parts = _halves(parts[0])
+        parts = _halves(whole)
         if len(parts) > 1:
-            half = len(parts) // 2
-            first = rows_frames(request_id, parts[:half], more=True, max_bytes=max_bytes)
-            return first + rows_frames(request_id, parts[half:], more=more, max_bytes=max_bytes)
-        (part,) = parts
-        failures = part.failures or [failure(error, lane) for lane in part.lanes]
-        return [codec.encode(_rows(request_id, [Part(failures=shortened(failures, max_bytes))], more=more))]
+            first = rows_frames(request_id, parts[:1], more=True, max_bytes=max_bytes)
+            return first + rows_frames(request_id, parts[1:], more=more, max_bytes=max_bytes)
+        failures = whole.failures or [failure(error, lane) for lane in whole.lanes]
+        return [codec.encode(_rows(request_id, Part(failures=shortened(failures, max_bytes)), more=more))]
 
 
 def values_frame(request_id: int, parts: Sequence[ValuesPart], max_bytes: int) -> bytes:
@@ -210,17 +247,18 @@ def _halves(part: Part) -> list[Part]:
     count = len(part.lanes)
     if count < 2:
         return [part]
-    return [_of_rows(part, 0, count // 2), _of_rows(part, count // 2, count)]
+    return [_of_rows(part, range(count // 2)), _of_rows(part, range(count // 2, count))]
 
 
-def _of_rows(part: Part, first: int, last: int) -> Part:
-    ended = [place for place, row in enumerate(part.final_rows) if first <= row < last]
+def _of_rows(part: Part, rows: Sequence[int]) -> Part:
+    places = {row: place for place, row in enumerate(rows)}
+    ended = [place for place, row in enumerate(part.final_rows) if row in places]
     return Part(
-        lanes=part.lanes[first:last],
-        observed=None if part.observed is None else _picked(part.observed, range(first, last)),
-        rewards=part.rewards[8 * first : 8 * last],
-        flags=part.flags[first:last],
-        final_rows=[part.final_rows[place] - first for place in ended],
+        lanes=[part.lanes[row] for row in rows],
+        observed=_picked(part.observed, rows) if part.observed is not None and rows else None,
+        rewards=b"".join([part.rewards[8 * row : 8 * row + 8] for row in rows]),
+        flags=bytes([part.flags[row] for row in rows]),
+        final_rows=[places[part.final_rows[place]] for place in ended],
         final=_picked(part.final, ended) if part.final is not None and ended else None,
     )
 
@@ -241,44 +279,62 @@ def _picked(observed: Observed, rows: Sequence[int]) -> Observed:
     )
 
 
-def _rows(request_id: int, parts: Sequence[Part], *, more: bool) -> Rows:
-    observed = [part.observed for part in parts if part.observed is not None]
-    infos = _infos(observed)
+def _is_row(answer: Any) -> bool:
+    return type(answer) is tuple
+
+
+def _rows(request_id: int, part: Part, *, more: bool) -> Rows:
+    final = part.final
     return Rows(
         id=request_id,
-        lanes=[lane for part in parts for lane in part.lanes],
-        observations=_batch(observed),
-        rewards=b"".join([part.rewards for part in parts]),
-        flags=b"".join([part.flags for part in parts]),
-        infos=infos,
-        final=_final(parts),
-        failures=[failure for part in parts for failure in part.failures],
+        lanes=list(part.lanes),
+        observations=None if part.observed is None else _batch(part.observed),
+        rewards=part.rewards,
+        flags=part.flags,
+        infos=None if part.observed is None else part.observed.infos,
+        final=None
+        if final is None
+        else Final(rows=list(part.final_rows), observations=_batch(final), infos=final.infos),
+        failures=part.failures,
         more=more,
     )
 
 
-def _final(parts: Sequence[Part]) -> Final | None:
-    rows: list[int] = []
-    ended: list[Observed] = []
+def _batch(observed: Observed) -> Batch:
+    if observed.columns is None:
+        return Batch(values=observed.values)
+    return Batch(columns=list(observed.columns))
+
+
+def _of_parts(parts: Sequence[Part]) -> Part:
+    final_rows: list[int] = []
     offset = 0
     for part in parts:
-        if part.final is not None:
-            rows += [offset + row for row in part.final_rows]
-            ended.append(part.final)
+        final_rows += [offset + row for row in part.final_rows]
         offset += len(part.lanes)
-    batch = _batch(ended)
-    return None if batch is None else Final(rows=rows, observations=batch, infos=_infos(ended))
+    return Part(
+        lanes=[lane for part in parts for lane in part.lanes],
+        observed=_together([part.observed for part in parts if part.observed is not None]),
+        rewards=b"".join([part.rewards for part in parts]),
+        flags=b"".join([part.flags for part in parts]),
+        final_rows=final_rows,
+        final=_together([part.final for part in parts if part.final is not None]),
+        failures=[failure for part in parts for failure in part.failures],
+    )
 
 
-def _batch(observed: Sequence[Observed]) -> Batch | None:
+def _together(observed: Sequence[Observed]) -> Observed | None:
     if not observed:
         return None
-    if observed[0].columns is None:
-        return Batch(values=[value for item in observed for value in item.values or ()])
-    if len(observed) == 1:
-        return Batch(columns=list(observed[0].columns))
-    every = [item.columns or () for item in observed]
-    return Batch(columns=[b"".join(column) for column in zip(*every, strict=True)])
+    columns = None
+    if observed[0].columns is not None:
+        columns = [b"".join(column) for column in zip(*[item.columns or () for item in observed], strict=True)]
+    return Observed(
+        rows=sum(item.rows for item in observed),
+        columns=columns,
+        values=[value for item in observed for value in item.values or ()] if columns is None else None,
+        infos=_infos(observed),
+    )
 
 
 def _infos(observed: Sequence[Observed]) -> list[Any] | None:

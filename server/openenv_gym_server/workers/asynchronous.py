@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from openenv_gym_server.workers.base import Job, stack_of
+from openenv_gym_server.workers.base import AnyJob, stack_of
 
 logger = logging.getLogger(__name__)
 
@@ -133,18 +133,18 @@ class AsyncWorker:
 
     def __init__(self, home: AsyncLoop) -> None:
         self._home = home
-        self._waiting: asyncio.Queue[Job] = asyncio.Queue()
+        self._waiting: asyncio.Queue[AnyJob] = asyncio.Queue()
         self._running: asyncio.Task[Any] | None = None
-        self._current: Job | None = None
+        self._current: AnyJob | None = None
         self._abandoned = False
-        self._last: Job | None = None
+        self._last: AnyJob | None = None
         home.call(home.enter, self._consume)
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AnyJob) -> None:
         """Adds a job."""
         self._home.call(self._waiting.put_nowait, job)
 
-    def interrupt(self, job: Job) -> bool:
+    def interrupt(self, job: AnyJob) -> bool:
         """Cancels a job if it still runs."""
         self._home.call(self._interrupt, job)
         return True
@@ -160,12 +160,12 @@ class AsyncWorker:
         frames = running.get_stack() if running is not None else []
         return "".join(line for frame in frames for line in traceback.format_stack(frame, limit=1))
 
-    def finish(self, last: Job) -> None:
+    def finish(self, last: AnyJob) -> None:
         """Adds the last job."""
         self._last = last
         self.submit(last)
 
-    def _interrupt(self, job: Job) -> None:
+    def _interrupt(self, job: AnyJob) -> None:
         if self._current is job:
             self._cancel()
 
@@ -185,7 +185,7 @@ class AsyncWorker:
             if job is self._last:
                 return
 
-    async def _next(self) -> Job:
+    async def _next(self) -> AnyJob:
         while True:
             try:
                 return await self._waiting.get()
@@ -194,7 +194,7 @@ class AsyncWorker:
                 if self._home.is_ending:
                     raise
 
-    async def _result_of(self, job: Job) -> Any:
+    async def _result_of(self, job: AnyJob) -> Any:
         has_begun = False
 
         async def work() -> Any:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
-from openenv_gym_server.dispatch import run_to_end
+from openenv_gym_server.loops import run_to_end
 
 
 class Job(NamedTuple):
@@ -23,13 +23,29 @@ class Job(NamedTuple):
     at_once: Callable[[], Any] | None = None
 
 
+class AnyJob(Protocol):
+    """What workers ask of a job: a ``Job``, or what has its parts as methods."""
+
+    @property
+    def work(self) -> Callable[[], Coroutine[Any, Any, Any]]:
+        """As of a ``Job``."""
+
+    @property
+    def reply(self) -> Callable[[Any], None]:
+        """As of a ``Job``."""
+
+    @property
+    def at_once(self) -> Callable[[], Any] | None:
+        """As of a ``Job``."""
+
+
 class Worker(Protocol):
     """Runs one session's jobs, one after another and in order."""
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AnyJob) -> None:
         """Adds a job; called on the server's event loop."""
 
-    def interrupt(self, job: Job) -> bool:
+    def interrupt(self, job: AnyJob) -> bool:
         """Stops a job, and no other, where that is possible; the session goes on.
 
         Returns:
@@ -42,13 +58,14 @@ class Worker(Protocol):
     def stack(self) -> str:
         """Where the running job stands, as text for the log; empty where there is nothing to tell."""
 
-    def finish(self, last: Job) -> None:
+    def finish(self, last: AnyJob) -> None:
         """Adds the last job, which runs whatever was abandoned before, and then ends."""
 
 
-def done_at_once(job: Job) -> Any:
+def done_at_once(job: AnyJob) -> Any:
     """The result of a job whose environment does not await."""
-    return run_to_end(job.work()) if job.at_once is None else job.at_once()
+    at_once = job.at_once
+    return run_to_end(job.work()) if at_once is None else at_once()
 
 
 def stack_of(thread: threading.Thread) -> str:

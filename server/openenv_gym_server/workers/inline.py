@@ -6,7 +6,7 @@ import logging
 import time
 
 from openenv_gym_server.counters import Counters
-from openenv_gym_server.workers.base import Job, done_at_once
+from openenv_gym_server.workers.base import AnyJob, done_at_once
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class InlineWorker:
         self._counters = counters
         self._slow = 0
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AnyJob) -> None:
         """Runs a job and replies."""
         started = time.perf_counter()
         result = done_at_once(job)
@@ -36,7 +36,7 @@ class InlineWorker:
             self._note(seconds)
         job.reply(result)
 
-    def interrupt(self, job: Job) -> bool:
+    def interrupt(self, job: AnyJob) -> bool:
         """Does nothing: while a job runs, nobody can ask."""
         del job
         return False
@@ -48,7 +48,7 @@ class InlineWorker:
         """Nothing: while a job runs, nobody can ask."""
         return ""
 
-    def finish(self, last: Job) -> None:
+    def finish(self, last: AnyJob) -> None:
         """Runs the last job."""
         self.submit(last)
 

@@ -11,7 +11,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from openenv_gym_server.workers.base import Job, done_at_once, stack_of
+from openenv_gym_server.workers.base import AnyJob, done_at_once, stack_of
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +95,7 @@ class WorkThread:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, name: str, relay: Relay | None = None) -> None:
         self._relay = relay or Relay(loop)
+        self._hand = self._queue_up if relay is None else partial(relay.hand, self)
         self._queue: SimpleQueue[Call] = SimpleQueue()
         self._claim = threading.Lock()
         """Held while a call is under way, or is certain to be picked up at once by the idle thread."""
@@ -103,11 +104,11 @@ class WorkThread:
 
     def put(self, call: Callable[[], None]) -> None:
         """Adds a call, which must not raise."""
-        self._relay.hand(self, call)
+        self._hand(call)
 
     def end(self) -> None:
         """Ends the thread once the calls before have run."""
-        self._relay.hand(self, None)
+        self._hand(None)
 
     def take(self, call: Call) -> bool:
         """Adds a call now, from any thread.
@@ -123,6 +124,10 @@ class WorkThread:
     def deliver(self, reply: Callable[[Any], None], result: Any) -> None:
         """Hands a result to the event loop, from this thread."""
         self._relay.put(reply, result)
+
+    def _queue_up(self, call: Call) -> None:
+        # There is nobody else to be woken before or after.
+        self._queue.put(call)
 
     def _run(self) -> None:
         while (call := self._next()) is not None:
@@ -154,11 +159,15 @@ class ThreadWorker:
         self._owned = owned
         self._abandoned = False
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AnyJob) -> None:
         """Adds a job."""
         self._thread.put(partial(self._run, job))
 
-    def interrupt(self, job: Job) -> bool:
+    def call(self, work: Callable[[], None]) -> None:
+        """Adds work that must not raise, and that hands its result on by itself."""
+        self._thread.put(partial(self._call, work))
+
+    def interrupt(self, job: AnyJob) -> bool:
         """Does nothing: a thread cannot be stopped."""
         del job
         return False
@@ -171,15 +180,19 @@ class ThreadWorker:
         """Where the thread's code stands."""
         return stack_of(self._thread.thread)
 
-    def finish(self, last: Job) -> None:
+    def finish(self, last: AnyJob) -> None:
         """Adds the last job and ends the thread after it, if it is owned."""
-        self._thread.put(partial(self._deliver, last))
+        self._thread.put(partial(self._done, last))
         if self._owned:
             self._thread.end()
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: AnyJob) -> None:
         if not self._abandoned:
-            self._deliver(job)
+            self._thread.deliver(job.reply, done_at_once(job))
 
-    def _deliver(self, job: Job) -> None:
-        self._thread.deliver(job.reply, done_at_once(job))
+    def _call(self, work: Callable[[], None]) -> None:
+        if not self._abandoned:
+            work()
+
+    def _done(self, last: AnyJob) -> None:
+        self._thread.deliver(last.reply, done_at_once(last))

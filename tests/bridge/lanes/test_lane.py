@@ -36,6 +36,9 @@ class RecordingConnection:
     async def close(self) -> None:
         self.is_open = False
 
+    def dismiss(self) -> None:
+        self.is_open = False
+
     def abort(self) -> None:
         self.is_open, self.was_aborted = False, True
 

@@ -25,6 +25,8 @@ from openenv_gym.transports.base import ConnectionOptions
 from tests.support.scripted_server import ScriptedServer, scripted_server
 from tests.support.vector_peer import HTTP, Peer, Script, scripted
 
+pytestmark = pytest.mark.usefixtures("io_by")
+
 Serve = Callable[..., tuple[ScriptedServer, RemoteVectorEnv]]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import struct
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.bodies import Schemas, Seeding
+from openenv_gym_protocol.errors import OpenEnvGymError, UnexpectedReply
 from openenv_gym_protocol.gymnasium_spaces import space_to_data
-from openenv_gym_protocol.vector.frames import Batch, Final, Opened, Rows
+from openenv_gym_protocol.vector.frames import RESET_ROW, Batch, Final, Opened, Rows
 
 from openenv_gym.bridge.columns import ObservationReader
 from openenv_gym.bridge.interface import Interface
+from openenv_gym.bridge.lane_sets import lanes_in
 from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.lanes.vector_rows import RowsReader
@@ -90,28 +91,39 @@ def reply(rows: list[dict[str, Any]], lanes: list[int]) -> Rows:
     )
 
 
-def read(reader: RowsReader, call: str, rows: list[dict[str, Any]], lanes: list[int], kept: Sequence[LaneState]) -> Any:
+def read(reader: RowsReader, call: str, rows: list[dict[str, Any]], kept: LaneStates) -> tuple[Any, list[int]]:
     """What is read of each lane, and the lanes that were plain."""
-    answer = Answer(None, call, tuple(lanes), reply(rows, lanes))
-    found = reader.read(answer, kept)
+    lanes = list(range(len(rows)))
+    found = reader.read(Answer(None, call, tuple(lanes), reply(rows, lanes)), kept)
     assert found.leaves is not None
-    observed = found.lanes if found.observed is None else found.observed
-    seen = dict(zip(observed, found.leaves[()].tolist(), strict=True))
+    assert found.observed is not None
+    seen = dict(zip(found.observed, found.leaves[()].tolist(), strict=True))
     said: dict[int, Any] = {lane: (type(error), error.message) for lane, error in found.errors.items()}
-    for row, lane in enumerate(found.lanes):
-        flags = (found.terminations[row], found.truncations[row], found.resets[row])
-        said[lane] = (seen[lane], found.rewards[row], flags, found.infos[row], found.finals.get(lane))
-    plain = () if found.plain is None else found.plain.lanes
-    for row, lane in enumerate(plain):
+    for lane, result in zip(found.lanes, found.results, strict=True):
+        said[lane] = (seen[lane], result.reward, result.terminated, result.truncated, result.info)
+        assert result.is_reset == (call == "reset" or bool(rows[lane]["flags"] & RESET_ROW))
+        final = None if result.final is None else int(result.final.observation)
+        assert final == rows[lane]["final"]
+    plain = [] if found.plain is None else lanes_in(found.plain.bits)
+    for lane in plain:
         assert found.plain is not None
-        info = {
-            "seed_applied": found.plain.seed_applied[row],
-            "reward_missing": found.plain.reward_missing[row],
-        }
-        said[lane] = (seen[lane], found.plain.rewards[row], (False, False, False), info, None)
+        row = found.plain.chosen.lanes.index(lane)
+        info = {"seed_applied": found.plain.seed_applied[row], "reward_missing": found.plain.reward_missing[row]}
+        said[lane] = (seen[lane], found.plain.rewards[row], False, False, info)
+        assert call == "step"
+        assert not rows[lane]["flags"] & RESET_ROW
         assert kept[lane].rules.max_steps is None or kept[lane].rules.elapsed + 1 < 3
-    assert sorted(said) == sorted(lanes)
+    assert sorted(said) == lanes
     return said, plain
+
+
+def read_alone(reader: RowsReader, call: str, row: dict[str, Any], state: LaneState) -> Any:
+    """What is read of a lane that was asked alone."""
+    try:
+        found = reader.one(Answer(None, call, (0,), reply([row], [0])), state)
+    except OpenEnvGymError as error:
+        return type(error), error.message
+    return (int(found.observation), *found[1:])
 
 
 @settings(max_examples=300, deadline=None)
@@ -127,11 +139,9 @@ def test_rows_together_say_what_each_says_alone(
 ) -> None:
     reader = RowsReader(ObservationReader(INTERFACE, OPENED), mode)
     kept = data.draw(states(len(rows), mode, supported))
-    alone_kept = [copy.deepcopy(state) for state in kept]
-    together, _ = read(reader, call, rows, list(range(len(rows))), kept)
-    alone: dict[int, Any] = {}
-    for lane, row in enumerate(rows):
-        alone |= read(reader, call, [row], [lane], alone_kept)[0]
+    alone_kept = copy.deepcopy(kept)
+    together, _ = read(reader, call, rows, kept)
+    alone = {lane: read_alone(reader, call, row, alone_kept[lane]) for lane, row in enumerate(rows)}
     assert together == alone
     remembered = [[(s.reader.seeds.applied, s.reader.episode_id) for s in each] for each in (kept, alone_kept)]
     assert remembered[0] == remembered[1]
@@ -142,9 +152,25 @@ def test_steps_in_the_midst_of_episodes_are_plain() -> None:
     kept = LaneStates(3, AutoresetMode.NEXT_STEP, None)
     for lane in range(3):
         kept.begin(lane)
-        kept.note(lane)
-    said, plain = read(reader, "step", [usual, {**usual, "flags": 1}, usual], [0, 1, 2], kept)
-    assert list(plain) == [0, 2]
-    assert said[1][2] == (True, False, False)
+    said, plain = read(reader, "step", [usual, {**usual, "flags": 1}, usual], kept)
+    assert plain == [0, 2]
+    assert said[1][2:4] == (True, False)
     assert isinstance(said[0][0], int)
     assert np.isscalar(said[0][1])
+
+
+def test_equal_flags_are_read_anew_when_lanes_have_moved_on() -> None:
+    reader = RowsReader(ObservationReader(INTERFACE, OPENED), AutoresetMode.NEXT_STEP)
+    kept = LaneStates(2, AutoresetMode.NEXT_STEP, None)
+    for lane in range(2):
+        kept.begin(lane)
+    for _ in range(2):
+        assert read(reader, "step", [usual, usual], kept)[1] == [0, 1]
+    kept.stepped(1, terminated=True, truncated=False)
+    said, plain = read(reader, "step", [usual, usual], kept)
+    assert plain == [0]
+    assert said[1][0] is UnexpectedReply, "a step where a reset is due"
+    kept.begin(1)
+    kept[0].reader.seeds.applied = 1
+    kept.note(0)
+    assert read(reader, "step", [usual, usual], kept)[1] == [1]

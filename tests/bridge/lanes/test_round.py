@@ -18,12 +18,15 @@ from openenv_gym.transports.io_thread import io_thread
 from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.servers import RunningServer
 
+pytestmark = pytest.mark.usefixtures("io_by")
+
 
 def orders(*commands: str) -> dict[str, Any]:
     numbers = np.array([[COMMANDS.index(command)] for command in commands])
     return {"command": numbers, "value": np.zeros_like(numbers)}
 
 
+@pytest.mark.parametrize("io_by", ["the event loop"], indirect=True)
 def test_a_step_meets_the_event_loop_once(walk: RunningServer, monkeypatch: pytest.MonkeyPatch, wire: Wire) -> None:
     env = RemoteVectorEnv(walk.base_url, num_envs=8, wire=wire)
     env.reset(seed=1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from openenv_gym_protocol.vector.array_data import DTYPES
-from openenv_gym_protocol.vector.leaves import Leaf, Misfit
+from openenv_gym_protocol.vector.leaves import Leaf, Misfit, ShortWay
 
 
 def leaf(dtype: str, *shape: int) -> Leaf:
@@ -112,3 +112,42 @@ def test_what_does_not_fit(dtype: str, shape: tuple[int, ...], value: Any) -> No
 
 def test_a_misfit_tells_where_it_was() -> None:
     assert str(Misfit("it is red").within("colour").within(3)) == "3: colour: it is red"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "value"),
+    [
+        ("float32", (2,), [1.5, -2.0]),
+        ("float32", (2,), [1, True]),
+        ("int8", (2,), [1, -2]),
+        ("float32", (2,), np.array([1.5, -2.0], "<f4")),
+        ("uint8", (2, 1), np.array([[1], [2]], "u1")),
+        ("bool", (2,), np.array([True, False])),
+    ],
+)
+def test_the_short_way_gives_the_same_bytes(dtype: str, shape: tuple[int, ...], value: Any) -> None:
+    leaf = Leaf((), dtype, shape)
+    assert ShortWay(leaf).packed(value) == leaf.pack(value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "value"),
+    [
+        ("float32", (2,), [1.5]),
+        ("float32", (2,), (1.5, 2.0)),
+        ("int8", (2,), [1, 300]),
+        ("int8", (2,), [1.0, 2.0]),
+        ("bool", (2,), [2, 3]),
+        ("float32", (2,), np.array([1.5, -2.0], "<f8")),
+        ("float32", (2,), np.array([1.5, -2.0], ">f4")),
+        ("float32", (2,), np.array([[1.5, -2.0]], "<f4")),
+        ("uint8", (2, 1), [1, 2]),
+        ("int64", (), 3),
+    ],
+)
+def test_what_needs_a_closer_look_goes_no_short_way(dtype: str, shape: tuple[int, ...], value: Any) -> None:
+    way = ShortWay(Leaf((), dtype, shape))
+    assert way.packed(value) is None
+    # Nor after an array that went it.
+    assert way.packed(np.zeros(shape, np.dtype(dtype))) is not None
+    assert way.packed(value) is None

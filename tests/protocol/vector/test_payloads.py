@@ -297,3 +297,35 @@ def test_samples_of_every_space_are_the_same_on_both_wires(space: Space[Any], se
     packed = columns.layout.stack([columns.layout.pack(sample)])
     assert columns.payload(columns.layout.unpack(packed, 1)[0]) == payload
     assert columns.layout.stack([columns.pack(payload)]) == packed
+
+
+def test_the_fields_of_many_actions_are_those_of_each() -> None:
+    columns = of(Push, spaces.Discrete(3, start=-1), ACTION_KEYS, of_action=True)
+    assert columns.has_range
+    assert columns.payloads([-1, 0, 1]) == [columns.payload(value) for value in (-1, 0, 1)]
+
+
+@pytest.mark.parametrize("values", [[0, 2], [-2, 0], []])
+def test_actions_of_which_one_is_outside_are_looked_at_one_by_one(values: list[int]) -> None:
+    columns = of(Push, spaces.Discrete(3, start=-1), ACTION_KEYS, of_action=True)
+    assert columns.payloads(values) is None
+
+
+def test_actions_that_are_no_range_are_looked_at_one_by_one() -> None:
+    columns = of(Pushes, spaces.MultiDiscrete([2, 2]), ACTION_KEYS, of_action=True)
+    assert not columns.has_range
+    assert columns.payloads([[0, 1]]) is None
+
+
+class Push(Action):
+    push: int
+
+
+class Pushes(Action):
+    pushes: list[int]
+
+
+def of(model: type[BaseModel], space: Space[Any], keys: frozenset[str], *, of_action: bool) -> PayloadColumns:
+    columns = payload_columns(space_to_data(space), model.model_json_schema(), keys, of_action=of_action)
+    assert columns is not None
+    return columns

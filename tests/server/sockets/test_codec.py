@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from openenv_gym_protocol.websocket_frames import Opcode, frame
-from openenv_gym_server.sockets.codec import Event, FrameReader, close_answer, close_payload
+from openenv_gym_server.sockets.codec import Event, FrameReader, close_answer, close_payload, unmasked
 from websockets.client import ClientProtocol
 from websockets.exceptions import PayloadTooBig, ProtocolError
 from websockets.frames import Close, Frame
@@ -69,6 +69,19 @@ def test_messages_arrive_as_they_were_sent_however_the_bytes_are_split() -> None
         data, events = drawn(chance)
         assert read(data, chance) == (events, None), number
         assert read(data) == (events, None), number
+
+
+def test_whoever_is_given_to_take_masks_off_does_it() -> None:
+    taken: list[bytes] = []
+
+    def unmask(payload: bytes, mask: bytes) -> bytes:
+        taken.append(unmasked(payload, mask))
+        return taken[-1]
+
+    reader = FrameReader(MAX_BYTES, unmask)
+    sent = [b"one", b"", b"x" * 70_000]
+    assert reader.feed(b"".join(of_client(2, payload) for payload in sent)) == [(Opcode.BINARY, each) for each in sent]
+    assert taken == sent
 
 
 @pytest.mark.parametrize("size", [2**20 - 1, 2**20, 2**20 + 1, 3 * 2**20 + 3])

@@ -106,6 +106,54 @@ def test_uvicorns_connections_are_taken_over_and_keep_its_books(uv: bool, http: 
     run(act(), uv=uv)
 
 
+class Noting:
+    """Stands in the application, and notes when the endpoint behind it has returned."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+        self.returned = asyncio.Event()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+        self.returned.set()
+
+
+@pytest.mark.parametrize("path", ["/ws", "/mcp"])
+def test_a_connection_that_was_taken_over_leaves_the_application_and_is_waited_for(path: str) -> None:
+    app = create_app(counting.CountingEnvironment, counting.CountAction, counting.CountObservation)
+    noting: Any = Noting(app.router)
+    app.router = noting
+
+    async def act() -> None:
+        async with served(app) as server:
+            async with connect(address(server, path), compression=None, proxy=None) as connection:
+                await noting.returned.wait()
+                assert kinds(server) == {DirectSocket}
+                (task,) = server.server_state.tasks
+                assert not task.done(), "the server waits for the connection when it ends"
+                if path == "/ws":
+                    await plays(connection)
+            await has_gone(server)
+
+    run(act())
+
+
+def test_a_connection_that_stays_with_asgi_stays_in_the_application() -> None:
+    app = create_app(counting.CountingEnvironment, counting.CountAction, counting.CountObservation)
+    noting: Any = Noting(app.router)
+    app.router = noting
+
+    async def act() -> None:
+        async with served(app) as server:
+            async with connect(address(server), compression="deflate", proxy=None) as connection:
+                await plays(connection)
+                assert not noting.returned.is_set()
+            await has_gone(server)
+        assert noting.returned.is_set()
+
+    run(act())
+
+
 def test_the_token_is_asked_for_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENENV_GYM_TOKEN", "secret")
     app = create_app(counting.CountingEnvironment, counting.CountAction, counting.CountObservation)

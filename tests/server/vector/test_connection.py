@@ -12,6 +12,7 @@ import pytest
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.frames import Batch, Done, Refused, Values
 from openenv_gym_server import create_app
+from openenv_gym_server.sockets.over_asgi import AsgiSocket
 from openenv_gym_server.vector.connection import VectorConnection
 from openenv_gym_server.vector.links import Links
 from openenv_gym_server.vector.offer import Offer
@@ -21,6 +22,7 @@ from websockets.sync.client import connect
 from tests.support.apps.lanes import Answer, Command, LaneEnvironment
 from tests.support.servers import RunningServer, running_server
 from tests.support.sockets import frame_socket
+from tests.support.unread import Unread, Unsent
 from tests.support.vector_client import SECONDS, VectorSocket, server_faults, vector_socket
 
 LANES = "tests.support.apps.lanes:app"
@@ -320,45 +322,6 @@ class CountedEnvironment(LaneEnvironment):
         return answer
 
 
-class Unread:
-    """The socket of a client that reads nothing but the first three answers until it is told to.
-
-    It sends each step when the one before was taken.
-    """
-
-    def __init__(self, requests: list[frames.Request]) -> None:
-        self.requests = requests
-        self.taken = 0
-        self.is_awaited = True
-        """The server waits for the next request."""
-        self.may_read = asyncio.Event()
-        self._read: asyncio.Queue[Any] = asyncio.Queue()
-
-    async def receive(self) -> dict[str, Any]:
-        self.is_awaited = True
-        if 0 < self.taken <= 3:
-            await self._read.get()
-        while CountedEnvironment.steps_taken < self.taken - 3:
-            await asyncio.sleep(0.001)
-        if self.taken == len(self.requests):
-            await self.may_read.wait()
-            for _ in self.requests[3:]:
-                await self._read.get()
-            return {"type": "websocket.disconnect"}
-        self.taken += 1
-        self.is_awaited = False
-        return {"type": "websocket.receive", "bytes": codec.encode(self.requests[self.taken - 1])}
-
-    async def send(self, message: Any) -> None:
-        if codec.decode_reply(message["bytes"]).id > 2:
-            await self.may_read.wait()
-        self._read.put_nowait(message)
-
-    async def is_read_no_further(self) -> None:
-        while self.taken < len(self.requests) and (self.is_awaited or self.taken <= 3):
-            await asyncio.sleep(0.001)
-
-
 def test_answers_that_are_not_read_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENENV_GYM_MAX_FRAME_BYTES", str(FRAME_LIMIT))
     monkeypatch.setattr(CountedEnvironment, "steps_taken", 0)
@@ -372,10 +335,11 @@ def test_answers_that_are_not_read_are_bounded_by_their_bytes(monkeypatch: pytes
     ]
 
     async def play() -> None:
-        socket = Unread(requests)
-        connection = VectorConnection(service, Offer(service), Links(), socket.receive, socket.send)
+        socket = Unread(requests, lambda: CountedEnvironment.steps_taken)
+        carrying = AsgiSocket(socket.receive, socket.send)
+        connection = VectorConnection(service, Offer(service), Links(), carrying)
         async with asyncio.timeout(SECONDS):
-            serving = asyncio.create_task(connection.run())
+            serving = asyncio.create_task(carrying.serve(connection))
             await socket.is_read_no_further()
             assert socket.taken < 15
             socket.may_read.set()
@@ -384,3 +348,28 @@ def test_answers_that_are_not_read_are_bounded_by_their_bytes(monkeypatch: pytes
         await service.sessions.shutdown(SECONDS)
 
     asyncio.run(play())
+
+
+def test_frames_that_came_together_wait_for_room_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENENV_GYM_MAX_LANES", "1")
+    service = create_app(CountedEnvironment, Command, Answer).state.openenv_gym
+    socket = Unsent()
+    connection = VectorConnection(service, Offer(service), Links(), socket)
+    requests = [frames.State(id=number, lanes=[0]) for number in range(100)]
+    for request in requests:
+        connection.receive(codec.encode(request))  # each is refused: there was no hello
+    room = len(socket.frames)
+    assert (room < 100, socket.is_read, connection.is_busy) == (True, False, True)
+    for number in range(100):
+        connection.sent(socket.frames[number])
+    assert [codec.decode_reply(frame).id for frame in socket.frames] == list(range(100))
+    assert (socket.is_read, connection.is_busy) == (True, False)
+
+
+def test_a_frame_beyond_the_limit_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENENV_GYM_MAX_FRAME_BYTES", str(FRAME_LIMIT))
+    service = create_app(CountedEnvironment, Command, Answer).state.openenv_gym
+    socket = Unsent()
+    connection = VectorConnection(service, Offer(service), Links(), socket)
+    connection.receive(bytes(FRAME_LIMIT + 1))
+    assert (socket.close_code, socket.frames) == (1009, [])

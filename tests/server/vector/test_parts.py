@@ -8,20 +8,23 @@ from openenv_gym_protocol.vector import codec
 from openenv_gym_protocol.vector.frames import Failure, Rows, Values
 from openenv_gym_server.vector.parts import (
     Part,
+    Row,
     ValuesPart,
     failed,
     failure,
-    observed_row,
-    one_row,
+    joined,
     rows_frames,
     shortened,
     values_frame,
+    with_final,
+    written_value,
 )
 
 
-def part(lane: int, value: Any = "x", *, final: str | None = None) -> Part:
-    ended = None if final is None else observed_row(None, final, {"end": lane})
-    return one_row(lane, observed_row(None, value, {"lane": lane} if lane else None), float(lane), 1, ended)
+def part(lane: int, value: Any = "x", *, final: str | None = None) -> Part | Row:
+    row = (lane, None, written_value(value), float(lane), 1, written_value({"lane": lane}) if lane else None)
+    ended = (lane, None, written_value(final), float(lane), 1, written_value({"end": lane}))
+    return row if final is None else with_final(row, ended)
 
 
 def decoded(frames: list[bytes]) -> list[Rows]:
@@ -72,7 +75,7 @@ def test_a_value_that_holds_itself_is_an_error() -> None:
     value: list[Any] = []
     value.append(value)
     with pytest.raises(ExecutionError):
-        observed_row(None, value, None)
+        written_value(value)
 
 
 def test_a_failure_can_be_sent_whatever_is_in_it() -> None:
@@ -107,7 +110,7 @@ def test_failures_beyond_the_client_limit_come_in_several_frames_and_are_shorten
 
 
 def test_a_row_and_the_failures_beside_it_are_told_apart_where_they_are_too_large_together() -> None:
-    both = part(1, "x" * 600)
+    both = joined([part(1, "x" * 600)])
     both.failures = [told_of("y" * 500, 2)]
     frames = rows_frames(1, [both], more=False, max_bytes=1_000)
     assert [(reply.lanes, [told.lane for told in reply.failures]) for reply in decoded(frames)] == [

@@ -1,0 +1,83 @@
+"""The random walk as an environment that is stepped by values of its spaces, and one whose model writes otherwise.
+
+``step_values`` does wrong on command.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar
+
+from openenv_gym_protocol.errors import InvalidAction
+from openenv_gym_server import Action, Environment, Observation, State, create_app
+from openenv_gym_server.environment import Execution
+from pydantic import field_serializer
+
+from tests.support.apps.walks import Move, Place, WalkEnvironment
+from tests.support.walks import as_values
+
+EXECUTION: Execution | None = "inline" if os.environ.get("TEST_EXECUTION") == "inline" else None
+
+
+class ValuesWalk(WalkEnvironment):
+    """Its ``step`` takes no part."""
+
+    execution: ClassVar[Execution | None] = EXECUTION
+
+    def reset(self, seed: int | None = None, start: int = 0, misfit: bool = False, wrong: str = "") -> Place:
+        self._wrong = wrong
+        return super().reset(seed, start, misfit)
+
+    def step(self, action: Move) -> Place:
+        raise AssertionError("stepped by the models")
+
+    def step_values(self, action: Any) -> tuple[Any, float | None, bool, bool, dict[str, Any]]:
+        if self._wrong == "raise":
+            raise RuntimeError("no step today")
+        if self._wrong == "refuse":
+            raise InvalidAction("not this one")
+        moment = self._walk.step(action)
+        value = as_values(moment.observation)
+        if self._wrong == "misfit":
+            value["where"] = [1, 2, 3]
+        reward: float | None = {"nan": float("nan"), "none": None}.get(self._wrong, moment.reward)
+        return value, reward, moment.terminated, moment.truncated, moment.info
+
+
+app = create_app(ValuesWalk, Move, Place, env_name="values")
+
+
+class Doubled(Observation):
+    """Writes twice what it holds."""
+
+    numbers: list[float]
+
+    @field_serializer("numbers")
+    def _twice(self, numbers: list[float]) -> list[float]:
+        return [2 * number for number in numbers]
+
+
+class Push(Action):
+    push: int
+
+
+class DoubledEnvironment(Environment[Push, Doubled, State]):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+    execution: ClassVar[Execution | None] = EXECUTION
+    spaces: ClassVar[dict[str, Any] | None] = {
+        "action": {"type": "Discrete", "n": 9},
+        "observation": {"type": "Box", "low": "-inf", "high": "inf", "shape": [2], "dtype": "float32"},
+    }
+
+    def reset(self, seed: int | None = None) -> Doubled:
+        return Doubled(numbers=[0.0, 1.0])
+
+    def step(self, action: Push) -> Doubled:
+        return Doubled(numbers=[float(action.push), 1.0])
+
+    @property
+    def state(self) -> State:
+        return State()
+
+
+doubled_app = create_app(DoubledEnvironment, Push, Doubled, env_name="doubled")
