@@ -61,6 +61,7 @@ class Contract:
     reporter: FailureReporter = field(init=False)
     dropped_keys: set[str] = field(default_factory=set)
     """Reset keys that the environment does not take and that were logged already."""
+    tracer: Any = None  # OpenTelemetry's, where sessions are traced
 
     def __post_init__(self) -> None:
         self.reporter = FailureReporter(self.config)

@@ -8,11 +8,17 @@ from typing import Protocol
 class Socket(Protocol):
     """An accepted WebSocket. Used on the server's event loop only."""
 
+    close_code: int | None
+    """With which the connection ended, whoever closed it; None while it is open."""
+
     def send(self, frame: str | bytes) -> None:
         """Sends a frame, after those before it; the conversation's ``sent`` tells when it has left."""
 
     def close(self, code: int) -> None:
         """Closes the socket after the frames before it, and ends the conversation; further calls change nothing."""
+
+    def settle(self) -> None:
+        """Learns that the conversation has nothing to send for now, for which the end of the server may wait."""
 
     def pause_reading(self) -> None:
         """Reads no further until ``resume_reading``."""

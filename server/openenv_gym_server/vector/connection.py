@@ -9,7 +9,16 @@ from contextlib import suppress
 from openenv_gym_protocol.errors import OpenEnvGymError, ProtocolFailure
 from openenv_gym_protocol.vector import codec, frames
 
-from openenv_gym_server.asgi import NORMAL, SERVICE_RESTART, TOO_LARGE, Receive, Send, ended, frame_of
+from openenv_gym_server.asgi import (
+    NORMAL,
+    SERVICE_RESTART,
+    TOO_LARGE,
+    VIOLATIONS,
+    Receive,
+    Send,
+    ended,
+    frame_of,
+)
 from openenv_gym_server.service import Service
 from openenv_gym_server.vector.link import Link
 from openenv_gym_server.vector.links import Links
@@ -89,6 +98,7 @@ class VectorConnection:
             if self._fenced.done():
                 return
             if len(frame) > self._service.config.max_frame_bytes:
+                self._service.counters.violations += 1
                 self._outbox.put_nowait(TOO_LARGE)
                 continue
             self._take(frame)
@@ -96,6 +106,7 @@ class VectorConnection:
                 # Whoever reads no answers is read no further; its end is noticed by writing to it.
                 self._room.clear()
                 await self._room.wait()
+        self._service.counters.violations += message.get("code") in VIOLATIONS
         self._is_over = message.get("code") in (NORMAL, SERVICE_RESTART)
 
     async def _write(self) -> None:
@@ -114,6 +125,7 @@ class VectorConnection:
         try:
             self._begin(codec.decode_request(frame))
         except OpenEnvGymError as error:
+            self._service.counters.violations += isinstance(error, ProtocolFailure)
             self.put(refusal(request_id, error))
 
     def _begin(self, request: frames.Request) -> None:
