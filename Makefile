@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# How many processes share `make test`; 0 for none but pytest's own.
+WORKERS ?= 2
 
-.PHONY: help demo test lint format test-interop-old test-gymnasium-versions test-images test-trainers test-soak bench clean
+.PHONY: help demo test lint format test-interop-old test-gymnasium-versions test-images test-trainers test-soak bench soak clean
 
 help:
 	@echo "make demo              set up, then drive real environment servers through a Gymnasium VectorEnv"
@@ -14,8 +16,9 @@ help:
 	@echo "make test-gymnasium-versions  all that Gymnasium asks for, beside Gymnasium 1.1 and 1.2"
 	@echo "make test-images       every other environment built into an image and driven in a container (root, dockerd)"
 	@echo "make test-trainers     PPO by Stable-Baselines3 and in one file, on remote environments (minutes; PyTorch)"
-	@echo "make test-soak         a million hostile inputs for the vector wire's decoder, 50,000 episodes over a network that breaks"
+	@echo "make test-soak         a million hostile inputs for the vector wire's decoder, 50,000 episodes over a network that breaks, a minute of 512 sessions killed"
 	@echo "make bench             every target of docs/performance.md, side by side with openenv and others (a quarter of an hour)"
+	@echo "make soak              an hour of 256 lanes and five minutes of 1,000, and what both ends hold of the machine"
 	@echo "make clean             remove the virtual environments and caches made here"
 
 # One environment for users' work, one for development: the demo waits for nothing it does not use.
@@ -37,8 +40,9 @@ $(VENV)/.bench: $(VENV)/.demo
 demo: $(VENV)/.demo
 	$(BIN)/python examples/vectorised_rollout.py
 
+# Much of the time is waiting: tests/support/distribution.py says which tests stay together.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -56,6 +60,7 @@ test-interop-old: $(VENV)/.dev
 test-soak: $(VENV)/.dev
 	OPENENV_GYM_FUZZ_INPUTS=1000000 $(BIN)/python -m pytest tests/protocol/vector/test_codec_fuzz.py --timeout 3600
 	OPENENV_GYM_BROKEN_EPISODES=50000 $(BIN)/python -m pytest tests/bridge/lanes/test_resuming.py -k every_step --timeout 3600
+	OPENENV_GYM_CHURN_SESSIONS=512 OPENENV_GYM_CHURN_SECONDS=60 $(BIN)/python -m pytest tests/security/test_churn.py
 
 test-gymnasium-versions: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=gymnasium_versions,whole_letter $(BIN)/python -m pytest tests/test_gymnasium_versions.py \
@@ -69,6 +74,10 @@ test-trainers: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+soak: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.soak --scale
 
 clean:
 	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

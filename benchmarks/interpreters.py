@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 
 from tests.support.stock import CURRENT
-from tests.support.venvs import REPOSITORY, VenvUnavailable, virtual_environment
+from tests.support.venvs import REPOSITORY, VenvUnavailable, is_there, virtual_environment
 
-__all__ = ["CURRENT", "OURS", "REPOSITORY", "VenvUnavailable", "python_of", "versions_in"]
+__all__ = ["CURRENT", "OURS", "REPOSITORY", "VenvUnavailable", "is_made", "python_of", "versions_in"]
 
 OURS = "ours"
 """The name of the interpreter that runs the benchmarks."""
@@ -40,6 +40,11 @@ def python_of(name: str) -> str:
         return sys.executable
     folder, requirements = _REQUIREMENTS[name]
     return str(virtual_environment(folder, requirements))
+
+
+def is_made(name: str) -> bool:
+    """Whether an interpreter is there already."""
+    return name == OURS or is_there(*_REQUIREMENTS[name])
 
 
 def versions_in(name: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.interpreters import OURS, REPOSITORY, VenvUnavailable, versions_in
+from benchmarks.interpreters import OURS, REPOSITORY, is_made, versions_in
 
 _CPU_INFO = Path("/proc/cpuinfo")
 
@@ -34,13 +34,7 @@ def machine_facts() -> dict[str, Any]:
 
 def package_versions() -> dict[str, dict[str, str]]:
     """What each interpreter has installed; of those whose virtual environments are there."""
-    found = {}
-    for name in (OURS, "openenv", "dm_env_rpc", "echo"):
-        try:
-            found[name] = versions_in(name)
-        except VenvUnavailable:
-            found[name] = {}
-    return found
+    return {name: versions_in(name) for name in (OURS, "openenv", "dm_env_rpc", "echo") if is_made(name)}
 
 
 def _cpu_model() -> str:

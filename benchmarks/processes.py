@@ -142,7 +142,9 @@ def start_server(server: Server, cores: Sequence[int]) -> tuple[Process, str]:
     return process, base_url
 
 
-def start_driver(contender: Contender, lanes: int, base_url: str | None, cores: Sequence[int]) -> Process:
+def start_driver(
+    contender: Contender, lanes: int, base_url: str | Sequence[str] | None, cores: Sequence[int]
+) -> Process:
     """Starts a driver, whose first answer says that its lanes have been reset."""
     arguments = {**contender.arguments, "lanes": lanes, "base_url": base_url}
     command = [

@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any
 from openenv_gym_registry.registration import register_all
 
 from openenv_gym.bridge.declared import use_project_reader
+from openenv_gym.providers.base import use_space_resolver
 
 if TYPE_CHECKING:
     from openenv_gym_protocol.errors import OpenEnvGymError
     from openenv_gym_registry.gymnasium_ids import register_gymnasium
     from openenv_gym_registry.installed import register_installed
-    from openenv_gym_registry.registration import register_local
+    from openenv_gym_registry.registration import register_local, register_space
+    from openenv_gym_registry.remote_code import install_space
 
     from openenv_gym import errors
     from openenv_gym.bridge.declared import Declared
@@ -54,9 +56,11 @@ __all__ = [
     "UnicodeText",
     "__version__",
     "errors",
+    "install_space",
     "register_gymnasium",
     "register_installed",
     "register_local",
+    "register_space",
     "shutdown",
 ]
 
@@ -74,9 +78,11 @@ _HOMES = {
     "SyncEnvClient": "openenv_gym.client",
     "Timeouts": "openenv_gym.transports.timeouts",
     "UnicodeText": "openenv_gym.bridge.spaces.text",
+    "install_space": "openenv_gym_registry.remote_code",
     "register_gymnasium": "openenv_gym_registry.gymnasium_ids",
     "register_installed": "openenv_gym_registry.installed",
     "register_local": "openenv_gym_registry.registration",
+    "register_space": "openenv_gym_registry.registration",
     "shutdown": "openenv_gym.providers.pool",
 }
 """The module that defines each public name."""
@@ -106,5 +112,10 @@ def _declared_in(path: str) -> Any:
     return import_module("openenv_gym_registry.make").declared_in(path)
 
 
+def _space_address(text: str) -> Any:
+    return import_module("openenv_gym_registry.space_address").address_of(text)
+
+
 use_project_reader(_declared_in)
+use_space_resolver(_space_address)
 register_all()

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,9 @@ _FIRST_USE_SECONDS = 900
 """The first test of these groups that needs a virtual environment, a base image or wheels makes them."""
 
 _MAKE_WHAT_THEY_NEED = ("interop", "interop_old", "containers", "images", "gymnasium_versions", "trainers")
+
+_WHOLE_GROUPS = "whole groups"
+"""What a worker process calls them to the one that it reports to."""
 
 _compared: Counter[str] = Counter()
 _whole_groups: set[str] = set()
@@ -36,12 +40,24 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives more time to tests that may have to make what they need."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Gives more time to tests that may have to make what they need; worker processes begin with the longest."""
     for item in items:
         makes = any(item.get_closest_marker(name) for name in _MAKE_WHAT_THEY_NEED)
         if makes and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_FIRST_USE_SECONDS))
+    if hasattr(config, "workerinput"):
+        from tests.support.distribution import longest_first  # pytest-xdist is not in every interpreter
+
+        longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Says which tests stay together when several worker processes share a run."""
+    from tests.support.distribution import Groups
+
+    return Groups(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -66,10 +82,25 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
                 _compared[name.removeprefix("exchanges with openenv ")] += int(str(value))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Makes a report fit to be sent: a test may have captured lone surrogates, which no worker process can send."""
+    return _encodable((yield))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes over what a worker process noted: the process that it reports to collects no tests."""
+    _whole_groups.update(getattr(node, "workeroutput", {}).get(_WHOLE_GROUPS, ()))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fails a run that compared less than it must."""
-    if session.exitstatus == pytest.ExitCode.OK and _missed_minimums():
+    """Fails a run that compared less than it must; a worker process leaves that to the one that it reports to."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[_WHOLE_GROUPS] = sorted(_whole_groups)
+    elif session.exitstatus == pytest.ExitCode.OK and _missed_minimums():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -81,6 +112,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"openenv {version}: {count} exchanges compared")
     for line in _missed_minimums():
         terminalreporter.write_line(line, red=True)
+
+
+def _encodable(data: Any) -> Any:
+    match data:
+        case str():
+            return data.encode("utf-8", "backslashreplace").decode("utf-8")
+        case dict():
+            return {_encodable(key): _encodable(value) for key, value in data.items()}
+        case list() | tuple():
+            return type(data)(_encodable(each) for each in data)
+    return data
 
 
 def _missed_minimums() -> list[str]:

@@ -36,7 +36,8 @@ def test_the_client_program_plays_a_hand() -> None:
 
 
 def test_the_environment_program_is_served(tmp_path: Path) -> None:
-    (tmp_path / "guess.py").write_text(PROGRAMS[3], encoding="utf-8")
+    (guess,) = [program for program in PROGRAMS if "class GuessEnvironment" in program]
+    (tmp_path / "guess.py").write_text(guess, encoding="utf-8")
     program = """
 import sys, openenv_gym
 with openenv_gym.GenericEnvClient(sys.argv[1]).sync() as client:

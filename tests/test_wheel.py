@@ -92,7 +92,9 @@ def test_the_wheel_holds_the_projects_without_tests_and_caches(wheel: Path) -> N
         expected = ["openenv.yaml", "README.md", "pyproject.toml", "server/app.py", "server/Dockerfile"]
         expected += [f"{name}_env/{module}.py" for module in ("__init__", "app", "client", "environment", "models")]
         assert [path for path in expected if f"{root}/{path}" not in names] == []
-    assert [name for name in names if "/tests/" in name or "__pycache__" in name or name.endswith(".pyc")] == []
+    shipped = [name for name in names if not name.startswith("openenv_gym_cli/templates/")]
+    assert [name for name in shipped if "/tests/" in name] == []
+    assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
     assert {"openenv_gym_registry/catalogue.json", "openenv_gym_registry/spaces.json"} <= set(names)
 
 
@@ -103,6 +105,21 @@ def test_every_import_package_is_in_the_wheel_typed(wheel: Path) -> None:
     # No outer folder of the repository becomes an import name.
     tops = {name.partition("/")[0] for name in names}
     assert tops.isdisjoint({"server", "registry", "cli", "protocol", "envs", "tests", "echo_env", "blackjack_env"})
+
+
+def test_the_templates_of_the_command_are_in_the_wheel(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    templates = REPOSITORY / "cli" / "openenv_gym_cli" / "templates"
+    kept = {f"openenv_gym_cli/templates/{path.relative_to(templates)}" for path in templates.rglob("*.tmpl")}
+    assert len(kept) > 20
+    assert kept <= names
+
+
+def test_the_command_without_its_extra_prints_the_install_line(python: Path, tmp_path: Path) -> None:
+    for name in ("openenv", "openenv-gym"):
+        run = subprocess.run([python.parent / name, "list"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr.endswith('pip install "openenv-gym[cli]"\n')
 
 
 def test_the_catalogue_is_that_of_the_projects_in_the_wheel(python: Path, tmp_path: Path) -> None:

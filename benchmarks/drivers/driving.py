@@ -1,8 +1,8 @@
 """What every driver does: reads orders from its standard input and answers each with a JSON line.
 
 It runs in any interpreter and needs the standard library only. Orders are ``{"do": "run", "seconds": 0.7}``, answered
-with the steps taken, and ``{"do": "check"}``, answered with the number of lanes whose next step is the one that they
-expect: so no session was lost, shifted or made anew. The end of the input ends the driver.
+with the steps taken and what ``Driver.told`` has, and ``{"do": "check"}``, answered with the number of lanes whose next
+step is the one that they expect: so no session was lost, shifted or made anew. The end of the input ends the driver.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class Driver(ABC):
     @abstractmethod
     def kept(self) -> int:
         """Steps every lane once more; the number of those that are where they must be, after ``batches`` steps."""
+
+    def told(self) -> dict[str, int]:
+        """What a driver counts besides steps, since it was asked last."""
+        return {}
 
     def close(self) -> None:  # noqa: B027  (most have something, not all)
         """Gives up what it holds."""
@@ -76,6 +80,7 @@ def _run(driver: Driver, seconds: float) -> dict[str, Any]:
         "seconds": sum(took),
         "median_batch_seconds": statistics.median(took),
         "p95_batch_seconds": sorted(took)[int(len(took) * 0.95)],
+        "told": driver.told(),
     }
 
 

@@ -1,1 +1,1 @@
-"""The ``openenv`` command, to come."""
+"""The ``openenv`` command."""

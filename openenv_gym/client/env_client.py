@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import copy
 import logging
-import operator
 import os
 import weakref
 from collections.abc import Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, SupportsIndex, TypeVar, cast
 
 from openenv_gym_protocol import errors
 from openenv_gym_protocol.bodies import Metadata, Schemas
 from openenv_gym_protocol.client_session import SessionState
 from openenv_gym_protocol.errors import nearest
 from openenv_gym_protocol.messages import (
-    ObservationReply,
     Reply,
     Request,
     ResetRequest,
@@ -25,12 +23,13 @@ from openenv_gym_protocol.messages import (
     StepRequest,
 )
 
+from openenv_gym.client.async_only import AsyncOnly
 from openenv_gym.client.channel import Channel
 from openenv_gym.client.exchange import Exchange
-from openenv_gym.client.models import ClientModels
-from openenv_gym.client.results import StepResult
+from openenv_gym.client.models import ClientModels, whole_seed
+from openenv_gym.client.results import StepResult, payload_of
 from openenv_gym.client.settings import ClientSettings, Mode, check_base_url, connection_options, merge_timeouts
-from openenv_gym.client.starting import StartingClient, start_in_container, stop_server
+from openenv_gym.client.starting import StartingClient, start_in_container, start_in_space, stop_server
 from openenv_gym.client.tasks import TaskCalls
 from openenv_gym.providers.base import ServerHandle
 from openenv_gym.transports.address import websocket_url
@@ -51,7 +50,7 @@ logger = logging.getLogger(__name__)
 _OWN_OPTIONS = ("seed", "episode_id")
 
 
-class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
+class EnvClient(TaskCalls, AsyncOnly, Generic[ActT, ObsT, StateT]):
     """A client of one session: one environment of a server, private to this client.
 
     Name the models, and the class is done::
@@ -142,12 +141,6 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
     ) -> StartingClient[Self]:
         """A client with a container of its own, which ends when the client is closed, or with this process.
 
-        Three ways to start it::
-
-            env = await BlackjackEnv.from_docker_image("openenv-gym-blackjack:0.1.0")
-            async with BlackjackEnv.from_docker_image("openenv-gym-blackjack:0.1.0") as env: ...
-            with BlackjackEnv.from_docker_image("openenv-gym-blackjack:0.1.0").sync() as env: ...
-
         Args:
             image: The image's name.
             provider: The docker provider's options, such as ``{"memory": "512m"}``.
@@ -164,6 +157,27 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
             OpenEnvGymError: (When it is awaited) The server cannot be started or reached.
         """
         return start_in_container(cls, image, provider, settings, keywords)
+
+    @classmethod
+    def from_env(
+        cls, space: str, *, revision: str | None = None, hub_token: str | None = None, **keywords: Any
+    ) -> StartingClient[Self]:
+        """A client of the environment in a Hugging Face Space, which is woken if it sleeps; no code of it runs here.
+
+        Args:
+            space: The Space in any way that people write one, such as ``owner/name``.
+            revision: The branch, tag or commit that has to be what runs there.
+            hub_token: ``env:NAME`` of the Hub's token for a private Space; None: as huggingface_hub finds it.
+            **keywords: Those of the class, but ``base_url``; ``timeouts`` has ``start``.
+
+        Returns:
+            The client to be: await it, enter it or ask for its ``sync()``, as with ``from_docker_image``.
+
+        Raises:
+            ConfigurationError: The text names no Space, or another argument cannot be used.
+            OpenEnvGymError: (When it is awaited) The Space cannot be seen, woken or reached.
+        """
+        return start_in_space(cls, space, revision, hub_token, keywords)
 
     @property
     def base_url(self) -> str:
@@ -215,10 +229,10 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
         """
         if options:
             await self._check_options(options)
-        own = {"seed": None if seed is None else _whole(seed), "episode_id": episode_id}
+        own = {"seed": None if seed is None else whole_seed(seed), "episode_id": episode_id}
         data = {name: value for name, value in own.items() if value is not None} | options
         reply = await self._ask(ResetRequest(data=data), self._settings.timeouts.reset)
-        return self._parse_result(_payload(reply))
+        return self._parse_result(payload_of(reply))
 
     async def step(self, action: ActT, *, timeout_s: float | None = None) -> StepResult[ObsT]:
         """Takes a step.
@@ -314,15 +328,6 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
     ) -> None:
         await self.close()
 
-    def __enter__(self) -> NoReturn:
-        name = type(self).__name__
-        raise TypeError(f"{name} is asynchronous: write `with {name}(...).sync()` or `async with {name}(...)`.")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Exists so that ``with`` reaches ``__enter__``, which says what to write instead."""
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._settings.shown_url} {self._channel.state.value}>"
 
@@ -357,7 +362,7 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
         return StepRequest(data=self._step_payload(action)), timeout
 
     def _step_result(self, reply: Reply) -> StepResult[ObsT]:
-        return self._parse_result(_payload(reply))
+        return self._parse_result(payload_of(reply))
 
     async def _ask(self, request: Request, timeout: float | None) -> Reply:
         channel = self._channel
@@ -382,15 +387,3 @@ class EnvClient(TaskCalls, Generic[ActT, ObsT, StateT]):
                 logger.debug("%s: the reset options are not known: %s", self._settings.shown_url, error)
                 self._schema_is_there = False
         return None if self._schema is None else self._schema.reset_options
-
-
-def _whole(seed: SupportsIndex) -> int:
-    try:
-        return operator.index(seed)
-    except TypeError as error:
-        raise errors.ConfigurationError(f"A seed must be an integer, not {seed!r}.") from error
-
-
-def _payload(reply: Reply) -> dict[str, Any]:
-    """A reply's ``data`` as it stood on the wire."""
-    return cast(ObservationReply, reply).data.fields

@@ -10,16 +10,31 @@ from openenv_gym_protocol.errors import InvalidAction
 from openenv_gym.client.env_client import EnvClient
 from openenv_gym.client.models import plain_fields
 from openenv_gym.client.results import StepResult
+from openenv_gym.client.schema_models import SchemaAction, action_class_of
 
 
 class GenericEnvClient(EnvClient[Any, dict[str, Any], dict[str, Any]]):
     """Talks to any environment without its package: actions, observations and states are dictionaries.
 
-    An action may also be a pydantic model or a dataclass, whose fields are sent.
+    An action may also be a pydantic model or a dataclass, whose fields are sent. ``action_class`` makes one of what the
+    server says of its environment::
+
+        Action = await client.action_class()
+        result = await client.step(Action(message="hello"))
     """
 
+    async def action_class(self) -> type[Any]:
+        """A model of the environment's actions, made of the server's schema: it refuses what does not fit.
+
+        Raises:
+            UnsupportedSchema: The server's actions have no fields by name.
+            OpenEnvGymError: The server cannot be reached or answers wrongly.
+        """
+        return action_class_of((await self.schema()).action)
+
     def _step_payload(self, action: Any) -> dict[str, Any]:
-        payload = plain_fields(action)
+        is_ours = isinstance(action, SchemaAction)
+        payload = action.model_dump(by_alias=True, exclude_unset=True) if is_ours else plain_fields(action)
         if payload is None:
             raise InvalidAction(f"An action must be a mapping of its fields, a model or a dataclass, not {action!r}.")
         return payload

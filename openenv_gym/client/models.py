@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Mapping
 from types import UnionType
-from typing import Any, ForwardRef, Generic, TypeVar, Union, get_args, get_origin
+from typing import Any, ForwardRef, Generic, SupportsIndex, TypeVar, Union, get_args, get_origin
 
 from openenv_gym_protocol import codec, errors
 from pydantic import BaseModel, PydanticUserError, TypeAdapter, ValidationError
@@ -177,3 +178,15 @@ def _model(client: type, base: type, name: str, kind: Any) -> Model[Any]:
 
 def _name(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else str(kind)
+
+
+def whole_seed(seed: SupportsIndex) -> int:
+    """A seed as an integer of Python's.
+
+    Raises:
+        ConfigurationError: It is no integer.
+    """
+    try:
+        return operator.index(seed)
+    except TypeError as error:
+        raise errors.ConfigurationError(f"A seed must be an integer, not {seed!r}.") from error

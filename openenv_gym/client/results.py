@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
+
+from openenv_gym_protocol.messages import ObservationReply, Reply
 
 ObsT = TypeVar("ObsT")
 
@@ -23,3 +25,8 @@ class StepResult(Generic[ObsT]):
     reward: float | None = None
     done: bool = False
     metadata: dict[str, Any] | None = None
+
+
+def payload_of(reply: Reply) -> dict[str, Any]:
+    """A reply's ``data`` as it stood on the wire."""
+    return cast(ObservationReply, reply).data.fields

@@ -105,7 +105,7 @@ class StartingClient(Coroutine[Any, Any, ClientT], Generic[ClientT]):
 
     async def _resolve(self) -> ClientT:
         if self._is_used:
-            raise RuntimeError("This client was started already. Call from_docker_image() again for another.")
+            raise RuntimeError("This client was started already. Make another one.")
         self._is_used = True
         starting = _on_thread(self._start)
         try:
@@ -153,6 +153,35 @@ def start_in_container(
     return StartingClient(_container_start(image, provider, settings, timeouts), make)
 
 
+def start_in_space(
+    kind: type[ClientT], space: str, revision: str | None, hub_token: str | None, keywords: dict[str, Any]
+) -> StartingClient[ClientT]:
+    """Checks what is to be woken, and wakes nothing; see ``EnvClient.from_env``.
+
+    Args:
+        kind: The client's class.
+        space: The Space.
+        revision: What has to run there.
+        hub_token: Where the Hub's token is.
+        keywords: The client's.
+
+    Raises:
+        UnknownOption, ConfigurationError: Something of that cannot be right.
+    """
+    if not isinstance(space, str):
+        raise ConfigurationError(f"The Space must be a text such as 'owner/name', not {space!r:.80}.")
+    timeouts = kind("http://127.0.0.1:1", **keywords)._settings.timeouts
+    given = {"name": "space", "space": space, "revision": revision, "hub_token": hub_token}
+    headers = dict(keywords.pop("headers", None) or {})
+
+    def make(server: ServerHandle) -> ClientT:
+        client = kind(server.base_url, headers={**server.headers, **headers}, **keywords)
+        client._server = server
+        return client
+
+    return StartingClient(_start(server_request(path=None, image=None, provider=given, settings=None), timeouts), make)
+
+
 def _container_start(
     image: str, provider: Mapping[str, Any] | None, settings: Mapping[str, str] | None, timeouts: Timeouts
 ) -> Callable[[], ServerHandle]:
@@ -160,7 +189,10 @@ def _container_start(
         raise ConfigurationError(f"image must be the name of an image, not {image!r:.80}.")
     if provider is not None and not isinstance(provider, Mapping):
         raise ConfigurationError(f"provider= takes the docker provider's options as a mapping, not {provider!r:.80}.")
-    request: ServerRequest = server_request(path=None, image=image, provider=provider, settings=settings)
+    return _start(server_request(path=None, image=image, provider=provider, settings=settings), timeouts)
+
+
+def _start(request: ServerRequest, timeouts: Timeouts) -> Callable[[], ServerHandle]:
     chosen = provider_named(request.provider)
     chosen.check(request)
     return lambda: chosen.start(request, Deadline(chosen.start_seconds(request) or timeouts.start))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
+
+from openenv_gym_protocol.errors import ProviderError
 
 from openenv_gym.providers.deadline import Deadline
 
@@ -16,7 +18,7 @@ class ServerRequest:
     """What to run. Equal requests share a server.
 
     Attributes:
-        provider: Who runs it: ``process`` or ``docker``.
+        provider: Who runs it: ``process``, ``docker`` or ``space``.
         path: The environment project's folder, for a process.
         image: The image's name, for a container.
         options: The provider's own options, as pairs of a name and a JSON value; see each provider.
@@ -113,6 +115,10 @@ class ServerHandle(Protocol):
     def token(self) -> str | None:
         """What it wants as bearer token, if anything."""
 
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What stands before it wants besides, with every request. May be secret."""
+
     def logs(self, lines: int = 100) -> str:
         """The last lines the server wrote; empty once its pool has ended."""
 
@@ -134,6 +140,11 @@ class OwnedServer:
     token: str | None = field(repr=False)
     owner: Owner = field(repr=False)
 
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Nothing stands before it."""
+        return {}
+
     def logs(self, lines: int = 100) -> str:
         """The last lines the server wrote; empty once its pool has ended."""
         return self.owner.logs(lines)
@@ -145,6 +156,10 @@ class OwnedServer:
 
 class Provider(Protocol):
     """Starts servers somewhere."""
+
+    @property
+    def owns_servers(self) -> bool:
+        """Whether its servers are this process tree's own: shared over its pool, and ended with it."""
 
     def check(self, request: ServerRequest) -> None:
         """Refuses a request that cannot be right, before anything is started.
@@ -176,3 +191,51 @@ class Provider(Protocol):
             ProviderError: The provider cannot work here.
             UnknownOption, ConfigurationError: See ``check``.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpaceAddress:
+    """Where a Hugging Face Space is, and where the Hub tells of it.
+
+    Attributes:
+        name: ``owner/name``, or its host where only that is known.
+        id: ``owner/name``; None where only the host is known.
+        revision: The branch, tag or commit that was named with it.
+        base_url: Where it serves, by its name; the Hub may know better.
+        hub_url: The Hub.
+        page_url: Where a person sees its state and its log.
+        host_suffix: How the name of its host ends: a token of its is sent to no other; empty for any.
+        hub_token: Gives the Hub's token of this machine's user, if there is one.
+    """
+
+    name: str
+    id: str | None
+    revision: str | None
+    base_url: str
+    hub_url: str
+    page_url: str
+    host_suffix: str
+    hub_token: Callable[[], str | None] = field(repr=False)
+
+
+SpaceResolver: TypeAlias = Callable[[str], SpaceAddress]
+"""Reads a Space as people write it. It looks nothing up."""
+
+_resolvers: list[SpaceResolver] = []
+
+
+def use_space_resolver(resolver: SpaceResolver) -> None:
+    """Sets how names of Spaces are read. The front door does, since the registry knows them and stands above."""
+    _resolvers[:] = [resolver]
+
+
+def space_address(text: str) -> SpaceAddress:
+    """Where a Space is.
+
+    Raises:
+        ConfigurationError: The text names no Space.
+        ProviderError: Nobody has set how such names are read.
+    """
+    if not _resolvers:
+        raise ProviderError("The names of Spaces can be read once openenv_gym was imported.")
+    return _resolvers[0](text)

@@ -12,13 +12,13 @@ import copy
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from openenv_gym_protocol.errors import ConfigurationError, OpenEnvGymError, ServerStartError, nearest
 
-from openenv_gym.providers.base import Provider, ServerRequest
+from openenv_gym.providers.base import Provider, ServerHandle, ServerRequest
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import POOL_VARIABLE, PoolLocation, pool_location
 from openenv_gym.providers.process import ProcessProvider
@@ -45,7 +45,17 @@ def _docker_provider() -> Provider:
     return DockerProvider()
 
 
-_providers: dict[str, Callable[[], Provider]] = {"process": ProcessProvider, "docker": _docker_provider}
+def _space_provider() -> Provider:
+    from openenv_gym.providers.space import SpaceProvider
+
+    return SpaceProvider()
+
+
+_providers: dict[str, Callable[[], Provider]] = {
+    "process": ProcessProvider,
+    "docker": _docker_provider,
+    "space": _space_provider,
+}
 
 
 def provider_named(name: str) -> Provider:
@@ -65,24 +75,26 @@ class Lease:
     Attributes:
         base_url: The server's HTTP address.
         token: What it wants as bearer token, if anything.
+        headers: What stands before it wants besides, with every request.
         server_id: Tells servers of a pool apart: a server started anew has another one.
     """
 
-    def __init__(self, holding: _Holding) -> None:
+    def __init__(self, holding: _Holding | _Running) -> None:
         self.base_url = holding.base_url
         self.token = holding.token
-        self.server_id = holding.client.server_id
+        self.headers = holding.headers
+        self.server_id = holding.server_id
         self._holding = holding
         self._release = weakref.finalize(self, holding.leave)
 
     @property
     def is_held(self) -> bool:
         """Whether it still keeps the server: it was not released, and is not a parent process's."""
-        return self._release.alive and self._holding.client.is_mine
+        return self._release.alive and self._holding.is_mine
 
     def logs(self, lines: int = 100) -> str:
         """The last lines the server wrote; empty once its pool has ended."""
-        return self._holding.client.logs(lines)
+        return self._holding.logs(lines)
 
     def release(self) -> None:
         """Ends the use. The server ends when its last user is gone for as long as it lingers. Idempotent."""
@@ -128,6 +140,8 @@ def lease(
     provider = provider_named(request.provider)
     provider.check(request)
     deadline = deadline or start_deadline(request, start_timeout)
+    if not provider.owns_servers:
+        return Lease(_Running(provider.start(request, deadline)))
     return _process_pool().lease(_Wanted(provider, request, provider.sharing_key(request), linger, deadline))
 
 
@@ -176,9 +190,24 @@ class _Holding:
         self.client = client
         self.base_url = base_url
         self.token = token
+        self.headers: Mapping[str, str] = {}
         self._leases = 0
         # Reentrant: a finalizer may run in the middle of `enter`, on the same thread.
         self._lock = threading.RLock()
+
+    @property
+    def server_id(self) -> str:
+        """Tells servers of the pool apart."""
+        return self.client.server_id
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this process has it, rather than its parent before a fork."""
+        return self.client.is_mine
+
+    def logs(self, lines: int) -> str:
+        """The last lines the server wrote."""
+        return self.client.logs(lines)
 
     def enter(self) -> bool:
         """Counts a lease; false when the last one has just left."""
@@ -190,7 +219,7 @@ class _Holding:
 
     def leave(self) -> None:
         """Takes a lease off the count; the last one closes the connection."""
-        if not self.client.is_mine:
+        if not self.is_mine:
             # A forked child's copy: its descriptor was closed at the fork, its lock may be held by nobody.
             return
         with self._lock:
@@ -198,6 +227,19 @@ class _Holding:
             if self._leases == 0:
                 self._leases = -1
                 self.client.close()
+
+
+class _Running:
+    """A server that nobody here owns: no watchdog keeps it, and it goes on when its last user is gone."""
+
+    is_mine = True
+
+    def __init__(self, handle: ServerHandle) -> None:
+        self.base_url = self.server_id = handle.base_url
+        self.token = handle.token
+        self.headers = handle.headers
+        self.logs = handle.logs
+        self.leave = handle.stop
 
 
 class _ProcessPool:

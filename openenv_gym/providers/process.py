@@ -52,6 +52,8 @@ class ProcessProvider:
     process tree that uses it, whatever ends those.
     """
 
+    owns_servers = True
+
     def check(self, request: ServerRequest) -> None:
         """See ``Provider.check``."""
         self._interpreter(read_options(request, ProcessOptions))

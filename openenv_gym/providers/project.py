@@ -103,7 +103,8 @@ def manifest_data(folder: Path) -> dict[str, Any]:
         return {}
     try:
         data: Any = yaml.safe_load(manifest.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        # PyYAML's own of the 13th month, and of other values that are none of their kind.
         raise ConfigurationError(f"{manifest} cannot be read: {error}") from error
     if data is not None and not isinstance(data, dict):
         raise ConfigurationError(f"{manifest} must hold a mapping.")

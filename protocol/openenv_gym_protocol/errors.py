@@ -20,7 +20,8 @@
     │   ├── ReplyTimeout                no reply in time; the connection is poisoned
     │   └── StepTimeout                 the server cancelled a reset or step at its own deadline
     ├── CapacityFailure               "capacity": the other side is full
-    │   └── CapacityReached
+    │   ├── CapacityReached
+    │   └── RateLimited                 it was asked too often
     ├── ProtocolFailure               "protocol": an end does not speak the wire as agreed
     │   ├── InvalidJson
     │   ├── UnknownMessageType
@@ -36,6 +37,7 @@
         ├── NotOffered                  the environment does not have what was asked for
         ├── UnsupportedSchema           a JSON Schema no space can be derived from
         ├── Unauthorized
+        ├── SpaceNotFound               the Hub has no such Space, or shows it to others only
         ├── NotPicklable                a connected environment or client
         └── ConfigurationError
 
@@ -256,6 +258,18 @@ class CapacityReached(CapacityFailure):
         self.max_sessions = max_sessions
 
 
+class RateLimited(CapacityFailure):
+    """The other side was asked too often.
+
+    Attributes:
+        retry_after: Seconds until it may be asked again; None where it did not say.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class ProtocolFailure(OpenEnvGymError):
     """An end does not speak the wire as agreed."""
 
@@ -341,6 +355,10 @@ class UnsupportedSchema(ValidationFailure):
 
 class Unauthorized(ValidationFailure):
     """The server refused the token, or asked for one."""
+
+
+class SpaceNotFound(ValidationFailure):
+    """The Hub has no such Space, or does not show it to whoever asks."""
 
 
 class NotPicklable(ValidationFailure, TypeError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -86,8 +87,33 @@ def catalogue() -> Mapping[str, Entry]:
 
 @functools.cache
 def known_spaces() -> tuple[KnownSpace, ...]:
-    """The Spaces that have an id of their own."""
-    return tuple(KnownSpace(**entry) for entry in json.loads(SPACES_PATH.read_text(encoding="utf-8")))
+    """The Spaces that have an id of their own: those of this release, and those that ``sync`` has found since."""
+    rows = {row["id"]: row for row in json.loads(SPACES_PATH.read_text(encoding="utf-8"))}
+    return tuple(KnownSpace(**row) for row in {**rows, **_synced()}.values())
+
+
+def synced_spaces_path() -> Path:
+    """Where ``sync`` keeps what it has found."""
+    # The front door imports this module for the ids, so that the front door cannot come first here.
+    from openenv_gym.providers.user_cache import cache_root
+
+    return cache_root() / "spaces.json"
+
+
+def _is_id_of(space: str, id: str) -> bool:
+    return id == space and re.fullmatch(r"openenv/[A-Za-z0-9][\w.-]*", id) is not None
+
+
+def _synced() -> dict[str, dict[str, str]]:
+    path = synced_spaces_path()
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return {
+            row["id"]: {"id": row["id"], "space": row["space"]} for row in rows if _is_id_of(row["space"], row["id"])
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        # A cache: what is wrong with it must not keep anybody from importing this package.
+        return {}
 
 
 def lookup(project: str) -> Entry:

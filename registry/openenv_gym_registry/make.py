@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from openenv_gym_protocol.errors import ConfigurationError, ProviderError
+from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym.bridge.declared import Declared
 from openenv_gym.bridge.env import RemoteEnv
@@ -16,7 +16,6 @@ from openenv_gym.bridge.option_values import check_values
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym_registry.catalogue import Entry, lookup, read_entry
 from openenv_gym_registry.projects import bundled_project
-from openenv_gym_registry.source import space_subdomain
 
 _PLACES = ("base_url", "path")
 """The keywords that say where an environment runs; without one, the project itself is run, or its ``image``."""
@@ -90,36 +89,6 @@ class LocalVectorEnv(RemoteVectorEnv):
         """
         self._called = f"The project {path}"
         super().__init__(num_envs=num_envs, **_local(path, keywords))
-
-
-class SpaceEnv(RemoteEnv):
-    """A Space of the openenv organisation."""
-
-    def __init__(self, space: str, *, render_mode: str | None = None, **keywords: Any) -> None:
-        """Describes the environment; the keywords are those of ``RemoteEnv``.
-
-        Raises:
-            ProviderError: Nothing says where the Space's environment runs.
-        """
-        if keywords.get("image") is None and not _says_where(keywords):
-            _refuse(space)
-        self._called = f"The Space {space}"
-        super().__init__(render_mode=render_mode, **keywords)
-
-
-class SpaceVectorEnv(RemoteVectorEnv):
-    """Several sessions of a Space's environment."""
-
-    def __init__(self, space: str, num_envs: int = 1, **keywords: Any) -> None:
-        """Describes the environment; the keywords are those of ``RemoteVectorEnv``.
-
-        Raises:
-            ProviderError: Nothing says where the Space's environment runs.
-        """
-        if keywords.get("image") is None and not _says_where(keywords):
-            _refuse(space)
-        self._called = f"The Space {space}"
-        super().__init__(num_envs=num_envs, **keywords)
 
 
 def split_keywords(entry: Entry, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -223,11 +192,4 @@ def _declared(entry: Entry) -> Declared:
         seed_supported=entry.seed_supported,
         render_modes=entry.render_modes,
         render_fps=entry.render_fps,
-    )
-
-
-def _refuse(space: str) -> NoReturn:
-    raise ProviderError(
-        f"The Space {space} needs the space provider, which this version does not have. Where the Space is awake, "
-        f'gymnasium.make("openenv/Remote-v0", base_url="https://{space_subdomain(space)}.hf.space") reaches it.'
     )

@@ -14,6 +14,8 @@ from openenv_gym_registry.yaml_lines import Lines, Where, read_yaml
 
 MANIFEST_NAME = "openenv.yaml"
 
+MAX_MANIFEST_BYTES = 2**18
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=96)]
 GymnasiumId = Annotated[str, StringConstraints(pattern=r"^openenv/[A-Za-z0-9][\w.-]*-v(0|[1-9]\d*)$")]
 AppPath = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
@@ -115,7 +117,9 @@ def read_manifest(folder: str | Path) -> Manifest:
     """
     path = Path(folder) / MANIFEST_NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(MAX_MANIFEST_BYTES + 1)
+        text = content.decode("utf-8")
     except FileNotFoundError:
         raise ConfigurationError(
             f"{folder} is no environment project: it has no {MANIFEST_NAME}. A project is a folder with "
@@ -123,6 +127,8 @@ def read_manifest(folder: str | Path) -> Manifest:
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise ConfigurationError(f"{path} has more than {MAX_MANIFEST_BYTES} bytes: that is no manifest.")
     return parse_manifest(text, origin=str(path))
 
 

@@ -10,6 +10,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from openenv_gym_protocol.errors import ConfigurationError
 
 _HUB_HOSTS = {"huggingface.co", "www.huggingface.co", "hf.co"}
+_HUB_SCHEME = "hf://spaces/"
+_IMAGE_HOST = "registry.hf.space"
 _SPACE_HOST = re.compile(r"^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\.hf\.space$")
 _PART = re.compile(r"^[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$")
 _REVISION = re.compile(r"^[A-Za-z0-9](?:[A-Za-z0-9_./-]*[A-Za-z0-9_])?$")
@@ -86,8 +88,9 @@ def parse_source(text: str) -> Source:
 
     Args:
         text: ``owner/name``, ``owner/name@revision``, ``https://huggingface.co/spaces/owner/name/tree/revision``,
-            ``https://owner-name.hf.space``, any other URL (a server), ``image:NAME:TAG``, or a folder that starts
-            with ``.``, ``/`` or ``~``. ``space:``, ``image:`` and ``path:`` before it say which is meant.
+            ``https://owner-name.hf.space``, both without ``https://`` too, ``hf://spaces/owner/name@revision``, any
+            other URL (a server), ``image:NAME:TAG``, or a folder that starts with ``.``, ``/`` or ``~``. ``space:``,
+            ``image:`` and ``path:`` before it say which is meant.
 
     Raises:
         ConfigurationError: It is none of these, or could be two of them.
@@ -104,6 +107,8 @@ def parse_source(text: str) -> Source:
         return Folder(text)
     if "://" in text:
         return _url(text)
+    if _is_hub_host(text.split("/")[0]):
+        return parse_space(text)
     if ":" in text or _has_registry(text):
         return Image(_image(text, text))
     return parse_space(text)
@@ -116,6 +121,10 @@ def parse_space(text: str) -> Space:
         ConfigurationError: It names no Space; hosts other than Hugging Face's are refused.
     """
     text = _clean(text)
+    if _is_hub_host(text.split("/")[0]):
+        text = f"https://{text}"
+    if text.startswith(_HUB_SCHEME):
+        return parse_space(text.removeprefix(_HUB_SCHEME))
     if "://" not in text:
         name, at, revision = text.partition("@")
         return _space(name.split("/"), _revision(revision, text) if at else None, text)
@@ -133,10 +142,15 @@ def space_subdomain(space_id: str) -> str:
     return re.sub(r"[^a-z0-9]", "-", space_id.lower())
 
 
+def _is_hub_host(host: str) -> bool:
+    """Whether a host has pages of Spaces or is one; the registry of their images is none of these."""
+    host = host.lower()
+    return host in _HUB_HOSTS or (host != _IMAGE_HOST and _SPACE_HOST.match(host) is not None)
+
+
 def _url(text: str) -> Source:
     parts = _split(text)
-    host = (parts.hostname or "").lower()
-    if host in _HUB_HOSTS or _SPACE_HOST.match(host):
+    if _is_hub_host(parts.hostname or "") or parts.scheme == "hf":
         return parse_space(text)
     if parts.scheme not in {"http", "https", "ws", "wss"}:
         raise ConfigurationError(f"{text!r} has the scheme {parts.scheme!r}; a server's is http, https, ws or wss.")
@@ -150,15 +164,16 @@ def _hub_page(parts: SplitResult, text: str) -> Space:
         raise ConfigurationError(f"{text!r} is no Space: its address is https://huggingface.co/spaces/owner/name.")
     space, rest = names[1:3], names[3:]
     if not rest:
-        return _space(space, None, text)
-    if rest[0] not in {"tree", "blob", "resolve"} or len(rest) < 2:
+        # As git clones it; no Space's own name ends so.
+        return _space([name.removesuffix(".git") for name in space], None, text)
+    if rest[0] not in {"tree", "blob", "resolve", "commit", "commits"} or len(rest) < 2:
         raise ConfigurationError(f"{text!r}: after the Space's name only /tree/REVISION can follow.")
     return _space(space, _revision(rest[1], text), text)
 
 
 def _space_host(parts: SplitResult, text: str) -> Space:
     match = _SPACE_HOST.match((parts.hostname or "").lower())
-    if match is None:
+    if match is None or match[0] == _IMAGE_HOST:
         raise ConfigurationError(
             f"{text!r} is at {parts.hostname}, which is not Hugging Face. For a server elsewhere use base_url."
         )
@@ -171,7 +186,8 @@ def _space(names: list[str], revision: str | None, text: str) -> Space:
     if len(names) != 2:
         raise ConfigurationError(f"{text!r} names no environment. {_FORMS}")
     for name in names:
-        if not _PART.match(name) or ".." in name or "--" in name or len(name) > _MAX_PART:
+        is_name = _PART.match(name) and not (".." in name or "--" in name or name.endswith(".git"))
+        if not is_name or len(name) > _MAX_PART:
             raise ConfigurationError(f"{text!r} names no Space: {name!r} cannot be an owner's or a Space's name.")
     space_id = "/".join(names)
     return Space(id=space_id, revision=revision, subdomain=space_subdomain(space_id))

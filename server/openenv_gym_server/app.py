@@ -15,6 +15,7 @@ from starlette.routing import Route, WebSocketRoute
 from openenv_gym_server import logs
 from openenv_gym_server.config import ServerConfig, ServerMode, session_limit
 from openenv_gym_server.contract import Contract
+from openenv_gym_server.cross_origin import CrossOrigin
 from openenv_gym_server.definition import define
 from openenv_gym_server.guard import Guard
 from openenv_gym_server.routes.faults import install_fault_handlers
@@ -26,6 +27,7 @@ from openenv_gym_server.routes.tasks import task_routes
 from openenv_gym_server.routes.websocket import WebSocketEndpoint
 from openenv_gym_server.service import Service
 from openenv_gym_server.sockets.takeover import Marker
+from openenv_gym_server.tracing import find_tracer
 
 _SHUTDOWN_PATIENCE = 5.0
 
@@ -99,6 +101,7 @@ def _application(service: Service) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         logs.configure(service.config.log_format)
+        service.contract.tracer = find_tracer()
         # What is there by now stays: later collections, which hold up every session, have less to look through.
         gc.collect()
         gc.freeze()
@@ -110,6 +113,8 @@ def _application(service: Service) -> FastAPI:
     app = FastAPI(title="OpenEnv Environment HTTP API", version="1.0.0", lifespan=lifespan)
     app.state.openenv_gym = service
     app.add_middleware(Guard, config=service.config, counters=service.counters)
+    if service.config.allowed_origins:
+        app.add_middleware(CrossOrigin, origins=service.config.allowed_origins)
     app.add_middleware(Marker)
     install_fault_handlers(app, retry_after=service.config.capacity_wait)
     app.include_router(meta_routes(service))

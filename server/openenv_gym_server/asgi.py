@@ -25,6 +25,9 @@ SERVICE_RESTART = 1012
 TRY_AGAIN_LATER = 1013
 """WebSocket close codes."""
 
+VIOLATIONS = frozenset({PROTOCOL_ERROR, INVALID_DATA, TOO_LARGE})
+"""Those by which one end says that the other does not speak the wire as agreed."""
+
 
 def frame_of(message: Message) -> str | bytes:
     """The frame of a ``websocket.receive`` message: text as str, binary as bytes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import uuid
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ REQUEST_ID = b"x-request-id"
 
 _FIT_ID = re.compile(rb"[\w.:+/=-]{1,128}")
 _SITE_BITS = 64
+_TRACE = (b"traceparent", b"tracestate")
 
 
 class Caller(NamedTuple):
@@ -22,10 +24,12 @@ class Caller(NamedTuple):
     Attributes:
         request_id: The client's own ``X-Request-ID`` where that is fit for a log, else one made up.
         peer: Whose limits hold: an address, of IPv6 the network that one site has; None where it is not known.
+        trace: W3C's headers ``traceparent`` and ``tracestate``, where it has them.
     """
 
     request_id: str
     peer: str | None
+    trace: Mapping[str, str] = {}
 
 
 CALLER: ContextVar[Caller | None] = ContextVar("CALLER", default=None)
@@ -42,7 +46,9 @@ def caller_of(scope: Message) -> Caller:
     """Who sends a request."""
     told = next((value for name, value in scope["headers"] if name == REQUEST_ID and _FIT_ID.fullmatch(value)), None)
     client = scope.get("client")
-    return Caller(uuid.uuid4().hex if told is None else told.decode("ascii"), peer_of(client[0]) if client else None)
+    trace = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in _TRACE}
+    request_id = uuid.uuid4().hex if told is None else told.decode("ascii")
+    return Caller(request_id, peer_of(client[0]) if client else None, trace)
 
 
 def peer_of(address: str) -> str:

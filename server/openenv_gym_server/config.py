@@ -52,6 +52,8 @@ class ServerConfig:
     disconnect_grace: float = 5.0
     """What a running call is still given after its client has gone; then its slot is free."""
     session_idle_ttl: float = 1800.0
+    mcp_idle_ttl: float = 600.0
+    """The same of sessions that agents open, where it is shorter: few of them say goodbye."""
     session_ttl: float = 86400.0
     max_frame_bytes: int = MAX_FRAME_BYTES
     max_lanes: int = 4096
@@ -67,6 +69,8 @@ class ServerConfig:
     is_public: bool = False
     """The server runs in a Space: everybody reaches it by its public name."""
     max_sessions_per_peer: int | None = None
+    worker: int | None = None
+    """Which of the server's worker processes this is; None where there is only one."""
     request_timeout: float = 30.0
     """How long a client may take to send a request, besides the time that a large one needs."""
 
@@ -92,6 +96,7 @@ class ServerConfig:
             close_timeout=read.seconds("OPENENV_GYM_CLOSE_TIMEOUT", cls.close_timeout),
             disconnect_grace=read.seconds("OPENENV_GYM_DISCONNECT_GRACE", cls.disconnect_grace),
             session_idle_ttl=read.seconds("OPENENV_GYM_SESSION_IDLE_TTL", cls.session_idle_ttl),
+            mcp_idle_ttl=read.seconds("OPENENV_GYM_MCP_IDLE_TTL", cls.mcp_idle_ttl),
             session_ttl=read.seconds("OPENENV_GYM_SESSION_TTL", cls.session_ttl),
             max_frame_bytes=read.count("OPENENV_GYM_MAX_FRAME_BYTES") or cls.max_frame_bytes,
             max_lanes=read.count("OPENENV_GYM_MAX_LANES") or cls.max_lanes,
@@ -103,7 +108,13 @@ class ServerConfig:
             is_public=bool(read.text("SPACE_ID", "")),
             max_sessions_per_peer=read.count("OPENENV_GYM_MAX_SESSIONS_PER_PEER"),
             request_timeout=read.seconds("OPENENV_GYM_REQUEST_TIMEOUT", cls.request_timeout),
+            worker=read.index("OPENENV_GYM_WORKER"),
         )
+
+    @property
+    def agent_idle_ttl(self) -> float:
+        """Idle seconds after which a session ends that an agent opened."""
+        return min(self.session_idle_ttl, self.mcp_idle_ttl)
 
     def limit(self, operation: str) -> float | None:
         """How long one call into the environment may take, in seconds; None means for ever."""
@@ -145,6 +156,10 @@ class _Reader:
         if not text.isdecimal() or int(text) < 1:
             raise ConfigurationError(f"{name}={text!r} must be a whole number of at least 1.")
         return int(text)
+
+    def index(self, name: str) -> int | None:
+        text = self.text(name, "")
+        return int(text) if text.isdecimal() else None
 
     def flag(self, name: str) -> bool:
         return self.text(name, "").lower() in ("1", "true", "yes", "on")

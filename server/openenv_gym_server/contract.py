@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from openenv_gym_server.config import ServerConfig, ServerMode
 from openenv_gym_server.definition import Definition
@@ -26,6 +27,7 @@ class Contract:
     is_in_production: bool = field(init=False)
     dropped_keys: set[str] = field(default_factory=set)
     """Reset keys that the environment does not take and that were logged already."""
+    tracer: Any = None  # OpenTelemetry's, where sessions are traced
 
     def __post_init__(self) -> None:
         self.reporter = FailureReporter(self.config)

@@ -46,6 +46,7 @@ class Tally:
     Attributes:
         failures: Exceptions of the environment's code.
         invalid: Actions and options that were refused.
+        violations: Frames that are none of the wire's.
         step_times: Of every sixteenth call: the clock and the histogram cost as much as a quick environment's step.
     """
 
@@ -53,6 +54,7 @@ class Tally:
     steps: int = 0
     failures: int = 0
     invalid: int = 0
+    violations: int = 0
     step_times: Durations = field(default_factory=Durations)
     reset_times: Durations = field(default_factory=Durations)
     _turn: int = 0
@@ -72,6 +74,7 @@ class Tally:
         self.steps += other.steps
         self.failures += other.failures
         self.invalid += other.invalid
+        self.violations += other.violations
         self.step_times.merge(other.step_times)
         self.reset_times.merge(other.reset_times)
 
@@ -83,6 +86,7 @@ class Counters:
     Attributes:
         ended: What the sessions that have ended have done.
         hung: Sessions whose code passed its deadline and still runs; it goes down when that code returns.
+        violations: What clients sent that is none of the wire's and belongs to no session.
         sessions_stranded: Sessions lost because another one's code blocked what they ran on.
         requests_refused: Requests that reached no route, by the reason.
     """
@@ -91,6 +95,7 @@ class Counters:
     sessions_refused: int = 0
     sessions_expired: int = 0
     sessions_stranded: int = 0
+    violations: int = 0
     ended: Tally = field(default_factory=Tally)
     slow_inline_calls: int = 0
     hung: int = 0

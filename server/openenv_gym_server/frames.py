@@ -13,6 +13,7 @@ from openenv_gym_protocol.errors import (
     InvalidJson,
     InvalidMessage,
     OpenEnvGymError,
+    ProtocolFailure,
 )
 from openenv_gym_protocol.messages import (
     CloseRequest,
@@ -41,7 +42,7 @@ async def exchange(host: Host, frame: str | bytes) -> str | None:
             return None
         return await _answer(host, request)
     except OpenEnvGymError as error:
-        return _written(error)
+        return _refused(host, error)
     except BaseException as error:
         if host.is_cancelled(error):
             raise
@@ -57,7 +58,7 @@ def exchange_at_once(host: Host, frame: str | bytes) -> str | None:
     try:
         return host.written(host.step_to_write(data), "step", observation_frame)
     except OpenEnvGymError as error:
-        return _written(error)
+        return _refused(host, error)
     except BaseException as error:
         return error_frame(host.report(error, "the message"))
 
@@ -105,11 +106,13 @@ async def _answer_call(host: Host, data: dict[str, Any]) -> dict[str, Any]:
     try:
         call = jsonrpc.read_call(data)
     except jsonrpc.Refusal as refusal:
+        host.tally.violations += 1
         return refusal.response()
     return await rpc.respond(host, call, rpc.on_session)
 
 
-def _written(error: OpenEnvGymError) -> str:
+def _refused(host: Host, error: OpenEnvGymError) -> str:
+    host.tally.violations += isinstance(error, ProtocolFailure)
     try:
         return error_frame(error)
     except ExecutionError:

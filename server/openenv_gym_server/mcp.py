@@ -198,8 +198,10 @@ class MCPEnvironment(Environment[Action, Observation, State]):
         return self._episode.note(observation)
 
     def close(self) -> None:
-        """Releases what the tool calls hold."""
+        """Releases what the tool calls hold, and the tools; a subclass that adds to it calls ``super()``'s."""
         self._calls.close()
+        # They hold the environment, which would stay in memory until the next collection of everything.
+        self._tools.clear()
 
     def _reward_of(self, action: CallToolAction, observation: CallToolObservation) -> float | None:
         """The reward of a call whose tool set none; by default the rubric's, or none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -26,17 +26,22 @@ from openenv_gym_protocol import jsonrpc
 from openenv_gym_protocol.errors import OpenEnvGymError
 from openenv_gym_protocol.jsonrpc import Refusal
 from openenv_gym_protocol.release import product
+from openenv_gym_protocol.tools import Tool as OpenEnvTool
 from openenv_gym_protocol.tools import ToolErrorType
 
 from openenv_gym_server import agent_tools, rpc
 from openenv_gym_server.agent_tools import Called
 from openenv_gym_server.asgi import Message, Receive, Send
+from openenv_gym_server.callers import CALLER
 from openenv_gym_server.mcp_events import RecentEvents, owning
+from openenv_gym_server.placement import placed, unplaced
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session
+from openenv_gym_server.tool_extras import extras_of
 from openenv_gym_server.tool_results import result_object
 
 _SESSION = "openenv_gym.session"
+_CALLER = "openenv_gym.caller"
 _MCP_SESSION = b"mcp-session-id"
 _MAX_OWNERS = 10_000
 
@@ -59,7 +64,7 @@ class McpSdk:
         self._manager = StreamableHTTPSessionManager(
             server,
             event_store=RecentEvents(),
-            session_idle_timeout=max(service.config.session_idle_ttl, 0.001),
+            session_idle_timeout=max(service.config.agent_idle_ttl, 0.001),
             max_request_body_size=service.config.max_frame_bytes,
         )
         self._owners: OrderedDict[bytes, str] = OrderedDict()
@@ -81,18 +86,25 @@ class McpSdk:
 
     async def handle(self, scope: Message, receive: Receive, send: Send, session: Session | None) -> None:
         """Answers one request, whose tools are those of a session."""
-        scope[_SESSION] = session
+        scope[_SESSION], scope[_CALLER] = session, CALLER.get()
+        # The SDK makes its ids by itself; clients are told, and tell, those that name the worker process as well.
+        scope["headers"] = [_renamed(header, unplaced) for header in scope["headers"]]
         asked = next((value for name, value in scope["headers"] if name == _MCP_SESSION), None)
         owner = self._owners.get(asked, "") if asked else uuid.uuid4().hex
 
         async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start" and not asked:
-                self._note_owner(message["headers"], owner)
+            if message["type"] == "http.response.start":
+                if not asked:
+                    self._note_owner(message["headers"], owner)
+                message["headers"] = [_renamed(header, self._placed) for header in message["headers"]]
             await send(message)
 
         # The SDK's tasks inherit it, those that outlive the request among them.
         with owning(owner):
             await self._manager.handle_request(scope, receive, watched)
+
+    def _placed(self, mcp_id: str) -> str:
+        return placed(mcp_id, self._service.config.worker)
 
     def _note_owner(self, headers: Iterable[tuple[bytes, bytes]], owner: str) -> None:
         begun = next((value for name, value in headers if name.lower() == _MCP_SESSION), None)
@@ -113,8 +125,7 @@ class McpSdk:
             listed = await _session_of(context).call(agent_tools.list_tools, now=self._service.now())
         except OpenEnvGymError as error:
             raise _mcp_error(rpc.refusal_of(error)) from error
-        tools = [Tool(name=each.name, description=each.description, input_schema=each.input_schema) for each in listed]
-        return ListToolsResult(tools=tools)
+        return ListToolsResult(tools=[_tool(each) for each in listed])
 
     async def _call_tool(self, context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
         work = partial(agent_tools.call_tool, name=params.name, arguments=params.arguments or {})
@@ -125,10 +136,23 @@ class McpSdk:
         return _result(called)
 
 
+def _renamed(header: tuple[bytes, bytes], rename: Callable[[str], str]) -> tuple[bytes, bytes]:
+    name, value = header
+    return (name, rename(value.decode("latin-1")).encode("latin-1")) if name.lower() == _MCP_SESSION else header
+
+
+def _tool(tool: OpenEnvTool) -> Tool:
+    extras = extras_of(tool)
+    told = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+    return Tool.model_validate({**told, "title": extras.title, "annotations": extras.annotations})
+
+
 def _session_of(context: ServerRequestContext[Any]) -> Session:
     session: Session | None = None if context.request is None else context.request.scope.get(_SESSION)
-    if session is None:
+    if session is None or context.request is None:
         raise _mcp_error(Refusal(jsonrpc.INVALID_PARAMS, "The session has ended."))
+    # The SDK serves all requests of a client in a task that the first of them began.
+    CALLER.set(context.request.scope.get(_CALLER))
     return session
 
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from openenv_gym_server.counters import Durations
+from openenv_gym_server.counters import Durations, Tally
 from openenv_gym_server.service import Service
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Metrics:
         text = "Time in the environment's step, of every sixteenth call."
         yield _histogram("step_seconds", text, tally.step_times)
         yield _histogram("reset_seconds", "Time in the environment's reset.", tally.reset_times)
-        yield self._failures(environment=tally.failures, validation=tally.invalid)
+        yield self._failures(tally)
         counters = self._service.counters
         yield _labelled("requests_refused", "Requests that reached no route.", "reason", counters.requests_refused)
         yield _counter("slow_inline_calls", "Inline calls that held the event loop up.", counters.slow_inline_calls)
@@ -66,11 +66,12 @@ class Metrics:
             "sessions_expired", "Sessions closed because their time to live was over.", counters.sessions_expired
         )
 
-    def _failures(self, *, environment: int, validation: int) -> Family:
+    def _failures(self, tally: Tally) -> Family:
         counters = self._service.counters
         classes = {
-            "environment": environment,
-            "validation": validation,
+            "environment": tally.failures,
+            "validation": tally.invalid,
+            "protocol": tally.violations + counters.violations,
             "timeout": counters.hung_total,
             "capacity": counters.sessions_refused,
             "infrastructure": counters.sessions_stranded,

@@ -87,6 +87,11 @@ class PageRules:
         return (bool(site) and site == host) or any(_matches_origin(origin, pattern) for pattern in self._origins)
 
 
+def is_listed(origin: str, origins: Iterable[str]) -> bool:
+    """Whether an origin, in lower case, is one of a list's by name or domain: all of them are none by name."""
+    return any(pattern != ALL and _matches_origin(origin, pattern) for pattern in origins)
+
+
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches a host."""
     if host == "localhost":

@@ -17,9 +17,11 @@ class PatientHttpProtocol(HttpToolsProtocol):
     Attributes:
         seconds: How long the head of a request may take; the time counts from the connection's first moment, and
             from the first byte of each later request.
+        keeps_alive: A connection may bring further requests.
     """
 
     seconds: float = 30.0
+    keeps_alive: bool = True
 
     _waiting: asyncio.TimerHandle | None = None
     _head_bytes = 0
@@ -52,6 +54,8 @@ class PatientHttpProtocol(HttpToolsProtocol):
         """Has the head."""
         self._wait_no_more()
         super().on_headers_complete()
+        if not self.keeps_alive and self.cycle is not None:
+            self.cycle.keep_alive = False
 
     def _wait(self) -> None:
         self._head_bytes = 0
@@ -67,6 +71,6 @@ class PatientHttpProtocol(HttpToolsProtocol):
         self.transport.abort()
 
 
-def patient_protocol(seconds: float) -> type[PatientHttpProtocol]:
-    """Uvicorn's HTTP protocol with a limit in seconds."""
-    return type("PatientHttpProtocol", (PatientHttpProtocol,), {"seconds": seconds})
+def patient_protocol(seconds: float, *, keeps_alive: bool = True) -> type[PatientHttpProtocol]:
+    """Uvicorn's HTTP protocol with a limit in seconds; without ``keeps_alive`` each connection has one request."""
+    return type("PatientHttpProtocol", (PatientHttpProtocol,), {"seconds": seconds, "keeps_alive": keeps_alive})

@@ -19,6 +19,7 @@ from openenv_gym_protocol.tools import Tool
 from openenv_gym_server import agent_tools
 from openenv_gym_server.dispatch import Host
 from openenv_gym_server.serialisation import error_to_json
+from openenv_gym_server.tool_extras import extras_of
 
 Answer = Callable[[Host, JsonRpcRequest], Awaitable[dict[str, Any]]]
 """What gives a call's result."""
@@ -34,6 +35,7 @@ async def exchange(host: Host, frame: str | bytes) -> str:
     try:
         call = jsonrpc.decode_call(frame)
     except Refusal as refusal:
+        host.tally.violations += 1
         return error_to_json(refusal.response())
     response = await respond(host, call, on_session)
     return NOTHING if call.is_notification else written(host, response, call)
@@ -50,6 +52,7 @@ async def respond(host: Host, call: JsonRpcRequest, answer: Answer) -> dict[str,
     try:
         return jsonrpc.result_response(call.id, await answer(host, call))
     except Refusal as refusal:
+        host.tally.violations += refusal.error.code == jsonrpc.METHOD_NOT_FOUND
         return refusal.response(call.id)
     except OpenEnvGymError as error:
         return refusal_of(error).response(call.id)
@@ -132,14 +135,15 @@ async def on_session(host: Host, call: JsonRpcRequest) -> dict[str, Any]:
 
 
 def _told(tool: Tool) -> dict[str, Any]:
+    extras = extras_of(tool)
     return {
         "name": tool.name,
-        "title": None,
+        "title": extras.title,
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "outputSchema": None,
         "icons": None,
-        "annotations": None,
+        "annotations": extras.annotations,
         "meta": None,
         "execution": None,
     }

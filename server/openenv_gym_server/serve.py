@@ -24,6 +24,8 @@ DEFAULT_APPLICATION = "server.app:app"
 _END_SECONDS = 20
 """How long the end waits for requests under way. Sockets are closed in less; who stops containers kills after 30."""
 
+_MOST_WORKERS = 256
+
 
 class Tls(NamedTuple):
     """Files in PEM format, for https and wss.
@@ -48,6 +50,7 @@ def serve(
     insecure: bool = False,
     debug: bool = False,
     tls: Tls | None = None,
+    workers: int = 1,
 ) -> None:
     """Serves an app until the process is told to end.
 
@@ -59,9 +62,11 @@ def serve(
         insecure: Allow an address that others can reach without a token.
         debug: No deadlines, so that breakpoints work, and tracebacks are sent to clients.
         tls: Serves https and wss instead of http and ws.
+        workers: How many processes share the sessions, each with as many as one server has.
 
     Raises:
-        ConfigurationError: The address can be reached by others, and no token is set; or a file of ``tls`` is missing.
+        ConfigurationError: The address can be reached by others, and no token is set; or a file of ``tls`` is missing;
+            or several workers cannot be had with an app that is no name, or with ``tls``.
     """
     if debug:
         export_settings({"OPENENV_GYM_DEBUG": "1"})
@@ -75,18 +80,34 @@ def serve(
         )
     if fd is not None:
         _send_at_once(fd)
-    uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        fd=fd,
-        ws_max_size=config.max_frame_bytes,
+    options = uvicorn_options() | ({} if tls is None else _tls_options(tls))
+    if workers == 1:
+        uvicorn.run(app, host=host, port=port, fd=fd, **options)
+        return
+    if workers < 1 or not isinstance(app, str) or tls is not None:
+        raise ConfigurationError(
+            f"{workers} workers cannot be had: at least 1, with an app that is named, such as server.app:app, and "
+            "without TLS, which a proxy before them can end."
+        )
+    from openenv_gym_server.replicas.serving import serve_replicas
+
+    serve_replicas(app, uvicorn.Config(app, host=host, port=port, fd=fd, **options), workers, _END_SECONDS + 10)
+
+
+def uvicorn_options(*, keeps_alive: bool = True) -> dict[str, Any]:
+    """How uvicorn is to serve, but for the address and TLS.
+
+    Args:
+        keeps_alive: A connection may bring several requests.
+    """
+    config = ServerConfig.from_environ()
+    return {
+        "ws_max_size": config.max_frame_bytes,
         # Compression costs more than loopback and local networks gain, and lets a small frame become a huge one.
-        ws_per_message_deflate=False,
-        http=patient_protocol(config.request_timeout),
-        timeout_graceful_shutdown=_END_SECONDS,
-        **({} if tls is None else _tls_options(tls)),
-    )
+        "ws_per_message_deflate": False,
+        "http": patient_protocol(config.request_timeout, keeps_alive=keeps_alive),
+        "timeout_graceful_shutdown": _END_SECONDS,
+    }
 
 
 def _tls_options(tls: Tls) -> dict[str, Any]:
@@ -145,6 +166,13 @@ def _port(text: str) -> int:
     return port
 
 
+def _workers(text: str) -> int:
+    workers = int(text)
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"{workers} workers cannot be: 1 to {_MOST_WORKERS}.")
+    return workers
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line of ``serve``."""
     parser = argparse.ArgumentParser(prog="python -m openenv_gym_server", description="Serves an environment.")
@@ -157,6 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tls-certificate", metavar="FILE", help="serve https and wss with this certificate")
     parser.add_argument("--tls-key", metavar="FILE", help="its private key, where that is in a file of its own")
     parser.add_argument("--tls-client-authority", metavar="FILE", help="admit only clients with its certificates")
+    parser.add_argument("--workers", type=_workers, default=1, metavar="N", help="processes that share the sessions")
     options = parser.parse_args(arguments)
     if options.tls_certificate is None and (options.tls_key or options.tls_client_authority):
         parser.error("--tls-key and --tls-client-authority need --tls-certificate")
@@ -171,6 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             insecure=options.insecure,
             debug=options.debug,
             tls=None if options.tls_certificate is None else tls,
+            workers=options.workers,
         )
     except ConfigurationError as error:
         parser.error(error.message)

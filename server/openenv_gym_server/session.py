@@ -16,6 +16,8 @@ from openenv_gym_server import frames
 from openenv_gym_server.capacity import Capacity
 from openenv_gym_server.contract import Contract
 from openenv_gym_server.dispatch import Host
+from openenv_gym_server.placement import placed
+from openenv_gym_server.tracing import carried, make_host
 from openenv_gym_server.workers.base import Job, Worker
 
 _T = TypeVar("_T")
@@ -44,12 +46,13 @@ class Session:
         used_at: When it last took work, on the monotonic clock.
         slots: How much of the capacity it takes: as many as it has lanes.
         peer: Whose share of it that is, where peers have shares.
+        idle_ttl: Idle seconds after which it ends without a socket; None for those of the settings.
         holds_slot: It counts against the capacity.
     """
 
     def __init__(self, contract: Contract, *, capacity: Capacity, socket: bool, now: float) -> None:
-        self.session_id = str(uuid.uuid4())
-        self.host = Host(contract, self.session_id)
+        self.session_id = placed(str(uuid.uuid4()), contract.config.worker)
+        self.host = make_host(contract, self.session_id)
         self.state = SessionState.STARTING
         self.capacity = capacity
         self.socket = socket
@@ -60,6 +63,7 @@ class Session:
         self.closing_since = now
         self.slots = 1
         self.peer: str | None = None
+        self.idle_ttl: float | None = None
         self.holds_slot = True
         self.counts_as_hung = False
         self.on_lost: Callable[[OpenEnvGymError], None] | None = None
@@ -105,7 +109,7 @@ class Session:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.add(future)
         try:
-            self.worker.submit(Job(partial(_caught, work, self.host), partial(_resolve, future)))
+            self.worker.submit(Job(partial(_caught, carried(work), self.host), partial(_resolve, future)))
             outcome = await future
         finally:
             self._waiting.discard(future)

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, TypeVar
 
 from openenv_gym_protocol.errors import (
@@ -22,7 +21,6 @@ from openenv_gym_protocol.errors import (
 from openenv_gym_server.capacity import Capacity
 from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Counters, Tally
-from openenv_gym_server.dispatch import Host
 from openenv_gym_server.homes import Homes
 from openenv_gym_server.session import Session, SessionState
 from openenv_gym_server.slots import Slots
@@ -226,7 +224,7 @@ class Sessions:
 
     async def _constructed(self, session: Session, **arguments: Any) -> None:
         try:
-            await session.call(partial(Host.construct, **arguments), now=self._clock())
+            await session.call(lambda host: host.construct(**arguments), now=self._clock())
         except FactoryError as error:
             self.last_construction = error
             self.close(session)
@@ -286,7 +284,8 @@ class Sessions:
         config = self.contract.config
         if session.socket or session.busy:
             return
-        if now - session.used_at > config.session_idle_ttl or now - session.created_at > config.session_ttl:
+        idle_ttl = config.session_idle_ttl if session.idle_ttl is None else session.idle_ttl
+        if now - session.used_at > idle_ttl or now - session.created_at > config.session_ttl:
             logger.info("Session %s has expired.", session.session_id)
             self.counters.sessions_expired += 1
             self.close(session)
@@ -378,6 +377,7 @@ class Sessions:
             config.close_timeout,
             config.disconnect_grace,
             config.session_idle_ttl,
+            config.mcp_idle_ttl,
         )
         return min(max(shortest / 4, 0.02), 0.5)
 

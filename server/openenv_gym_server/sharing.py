@@ -24,9 +24,14 @@ class Attachment:
         self.session = session
         self._sharing = sharing
 
-    def detach(self) -> None:
-        """Gives the right back; the session lives on, unless it was to end with its socket."""
-        self._sharing.detach(self)
+    def detach(self, *, is_lost: bool = False) -> None:
+        """Gives the right back; the session lives on, unless it was to end with its socket.
+
+        Args:
+            is_lost: The socket broke: nobody has said that the session is wanted any more. It ends, unless it is an
+                MCP session's, or an agent listens.
+        """
+        self._sharing.detach(self, is_lost=is_lost)
 
 
 class Sharing:
@@ -55,6 +60,7 @@ class Sharing:
             OpenEnvGymError: As for ``Sessions.open``.
         """
         session = await self._sessions.open(socket=False)
+        session.idle_ttl = self._sessions.contract.config.agent_idle_ttl
         try:
             if await is_left():
                 raise SessionLost("Whoever asked for a session has gone.")
@@ -89,15 +95,15 @@ class Sharing:
         self._settle(session)
         return attachment
 
-    def detach(self, attachment: Attachment) -> None:
-        """Takes a session back from a socket."""
+    def detach(self, attachment: Attachment, *, is_lost: bool = False) -> None:
+        """Takes a session back from a socket; see ``Attachment.detach``."""
         session = attachment.session
         own = session.session_id
         if self._attached.get(own) is not attachment:
             return
         del self._attached[own]
         session.on_lost = None
-        if own in self._ending:
+        if own in self._ending or (is_lost and not self._has_agent(session)):
             self._end(session)
         else:
             self._settle(session)
@@ -141,6 +147,9 @@ class Sharing:
             if not self._streams[own]:
                 del self._streams[own]
             self._settle(session)
+
+    def _has_agent(self, session: Session) -> bool:
+        return bool(self._streams[session.session_id]) or session in self._aliases.values()
 
     def _settle(self, session: Session) -> None:
         session.socket = session.session_id in self._attached or bool(self._streams[session.session_id])

@@ -44,6 +44,10 @@ class ToolRegistry:
         for tool in tools:
             self.add(tool)
 
+    def clear(self) -> None:
+        """Drops all tools."""
+        self._tools.clear()
+
     def listed(self, mode: ServerMode) -> list[Tool]:
         """The tools of a mode, as they travel."""
         return [each.tool.tool for each in self._tools if mode in each.modes]

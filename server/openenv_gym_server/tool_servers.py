@@ -12,6 +12,7 @@ from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_protocol.tools import Tool
 from pydantic import ValidationError
 
+from openenv_gym_server.tool_extras import ExplainedTool, read_extras
 from openenv_gym_server.tool_functions import check_tool_name, wrong_arguments
 from openenv_gym_server.tool_results import served_result
 
@@ -75,7 +76,8 @@ def _described(told: Any) -> Tool:
     if hasattr(told, "to_mcp_tool"):
         told = told.to_mcp_tool()
     schema = getattr(told, "input_schema", None) or getattr(told, "inputSchema", {})
-    return Tool(name=told.name, description=told.description or "", input_schema=schema)
+    tool = Tool(name=told.name, description=told.description or "", input_schema=schema)
+    return ExplainedTool.of(tool, read_extras(told))
 
 
 def _run(work: Coroutine[Any, Any, _T]) -> _T:

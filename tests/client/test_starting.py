@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -29,6 +29,7 @@ class Handle:
     """A server that somebody else runs; it notes when it would be ended."""
 
     token = None
+    headers: Mapping[str, str] = {}
 
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url

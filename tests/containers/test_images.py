@@ -130,6 +130,30 @@ def test_the_health_check_of_the_image_sees_a_healthy_server(container: Containe
     assert eventually(lambda: health() == "healthy", within=60)
 
 
+def test_the_echo_image_serves_mcp_clients_in_production(echo: BuiltImage, client: docker.DockerClient) -> None:
+    environment = {"OPENENV_MODE": "production"}
+    running = client.containers.run(echo.tag, detach=True, environment=environment)
+    try:
+        assert eventually(lambda: running.exec_run(["python", "-c", HEALTHY]).exit_code == 0, within=60)
+        assert says(running, "python", "-c", AGENT).strip() == "Hello"
+    finally:
+        running.remove(force=True, v=True)
+
+
+HEALTHY = "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/health')"
+
+AGENT = """
+import asyncio, mcp
+
+async def play():
+    async with mcp.Client("http://127.0.0.1:8000/mcp") as client:
+        result = await client.call_tool("echo_message", {"message": "Hello"})
+        print(result.structured_content["result"])
+
+asyncio.run(play())
+"""
+
+
 def test_the_server_is_nobody_in_particular_and_all_that_it_needs_fits(container: Container) -> None:
     assert says(container, "id", "-u").strip() == "1000"
     assert says(container, "python", "-c", "import sys; print(sys.prefix)").strip() == "/opt/venv"

@@ -31,7 +31,12 @@ APPS = ("probe_app", "async_app", "plain_app", "broken_app", "production_app")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Makes the virtual environments before the tests' own time-outs run."""
+    """Makes the virtual environments before the tests' own time-outs run.
+
+    Of several worker processes the one that runs these tests makes them, and the others have something else to do.
+    """
+    if hasattr(session.config, "workerinput"):
+        return
     chosen = {name for item in session.items for name in ("interop", "interop_old") if item.get_closest_marker(name)}
     wanted = [(CURRENT, False), (CURRENT, True)] if "interop" in chosen else []
     wanted += [(version, False) for version in OLD] if "interop_old" in chosen else []

@@ -16,6 +16,7 @@ from openenv_gym_protocol import errors
 
 import openenv_gym
 from openenv_gym.client import GenericEnvClient
+from openenv_gym.testing.conformance import validate_server
 from tests.interop.better import BETTER_FRAMES
 from tests.interop.conftest import available
 from tests.interop.exchanges import FRAMES
@@ -203,3 +204,8 @@ def test_eight_lanes_step_as_eight_environments_do(old_servers: dict[str, str], 
     finally:
         lanes.close()
         singles.close()
+
+
+@pytest.mark.parametrize("app", ["probe_app", "plain_app", "counter_app"])
+def test_its_servers_pass_the_conformance_kit(app: str, old_servers: dict[str, str]) -> None:
+    assert validate_server(old_servers[app]).failed == ()

@@ -1,4 +1,4 @@
-"""openenv's own ``openenv validate`` accepts the bundled projects."""
+"""openenv's own ``openenv validate`` accepts the bundled projects, and those that ``openenv init`` makes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from openenv_gym_cli.scaffold import make_project, new_project
 
 from tests.support.stock import REPOSITORY, StockEnvironment
 
@@ -17,6 +18,16 @@ PROJECTS = sorted(path.parent for path in (REPOSITORY / "envs").glob("*/openenv.
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.name)
 def test_the_static_level_passes(project: Path, stock: StockEnvironment) -> None:
+    refuse_findings(project, stock)
+
+
+@pytest.mark.parametrize("template", ["typed", "mcp", "gymnasium"])
+def test_the_static_level_passes_for_every_template(template: str, tmp_path: Path, stock: StockEnvironment) -> None:
+    refuse_findings(make_project(new_project("walk", template, tmp_path / "walk")), stock)
+
+
+def refuse_findings(project: Path, stock: StockEnvironment) -> None:
+    """Fails where openenv's own command finds anything."""
     command: list[str] = [
         str(stock.python),
         "-m",

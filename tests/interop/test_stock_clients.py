@@ -46,6 +46,12 @@ def told(python: Path, how: str, base_url: str, script: str) -> list[dict[str, A
     return lines
 
 
+@cache
+def played(python: Path, base_url: str, *amounts: str) -> list[dict[str, Any]]:
+    """What openenv's typed client sees of a counter."""
+    return play(python, "typed_client.py", base_url, *amounts)
+
+
 @pytest.mark.parametrize("how", ["async", "sync"])
 @pytest.mark.parametrize("kind", ["our_servers", "ported_servers"])
 def test_the_generic_client_sees_the_same(
@@ -71,8 +77,8 @@ def test_a_typed_client_sees_the_same(
     compared: Compared,
 ) -> None:
     amounts = ["1", "3", "0", "2"]
-    expected = play(stock.python, "typed_client.py", stock_servers["counter_app"], *amounts)
-    assert play(stock.python, "typed_client.py", request.getfixturevalue(kind)["counter_app"], *amounts) == expected
+    expected = played(stock.python, stock_servers["counter_app"], *amounts)
+    assert played(stock.python, request.getfixturevalue(kind)["counter_app"], *amounts) == expected
     assert len(expected) == len(amounts) + 2
     compared.add(len(expected))
 

@@ -28,6 +28,9 @@ from tests.support.servers import RunningServer, running_server
 
 Make = Callable[..., RemoteEnv]
 
+PATIENCE = 30.0
+"""Seconds after which something hangs; on a loaded machine all else takes its time too."""
+
 
 def order(command: str, value: int = 0) -> dict[str, Any]:
     return {"command": np.array([COMMANDS.index(command)]), "value": np.array([value])}
@@ -227,7 +230,7 @@ def test_closing_neither_raises_nor_waits_when_the_server_is_gone_or_hangs(make:
         started = time.monotonic()
         hanging.close()
     gone.close()
-    assert time.monotonic() - started < 15  # the server's own end included
+    assert time.monotonic() - started < PATIENCE  # the server's own end included
 
 
 @requirement("E9")
@@ -239,7 +242,7 @@ def test_closing_does_not_wait_for_a_server_that_stands_still(make: Make) -> Non
         try:
             started = time.monotonic()
             env.close()
-            assert time.monotonic() - started < 4
+            assert time.monotonic() - started < PATIENCE
         finally:
             os.kill(server.pid, signal.SIGCONT)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from openenv_gym_protocol.errors import ConfigurationError
 
-from openenv_gym.providers.project import Project, missing_module
+from openenv_gym.providers.project import Project, manifest_data, missing_module
 
 
 @pytest.fixture
@@ -60,3 +60,12 @@ def test_the_module_that_failed_last_is_the_missing_one() -> None:
     logs = "ModuleNotFoundError: No module named 'a'\nretrying\nModuleNotFoundError: No module named 'b.c'\n"
     assert missing_module(logs) == "b.c"
     assert missing_module("ValueError: no") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 2024-13-45", "a: !!bool x", "a: !!timestamp x", "a: !!int ''", "[" * 10_000, "\x07"]
+)
+def test_a_manifest_that_is_no_yaml_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "openenv.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        manifest_data(tmp_path)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
-from openenv_gym_protocol.errors import ConfigurationError, ProviderError, UnknownOption
+from openenv_gym_protocol.errors import ConfigurationError, UnknownOption
 from openenv_gym_registry.make import place
 from openenv_gym_registry.projects import bundled_project
 from openenv_gym_registry.registration import register_local
@@ -366,19 +366,6 @@ def test_a_registered_folder_has_its_time_limit_as_a_vector_environment(local_ec
     truncations = [envs.step(actions)[3].tolist() for _ in range(3)]
     assert truncations == [[False, False], [False, False], [True, True]]
     envs.close()
-
-
-@pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
-def test_a_space_says_what_it_needs_and_how_to_reach_it(make: Any) -> None:
-    with pytest.raises(ProviderError, match=r"https://openenv-echo-env\.hf\.space"):
-        make("openenv/echo_env")
-
-
-def test_a_spaces_environment_is_played_where_an_address_says() -> None:
-    with running_server("server.app:app", cwd=bundled_project("echo")) as server:
-        env = gymnasium.make("openenv/echo_env", base_url=server.base_url)
-        assert env.reset(seed=1)[0] == {"result": "null", "error": "null"}
-        env.close()
 
 
 def test_a_bundled_project_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

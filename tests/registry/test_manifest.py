@@ -173,3 +173,9 @@ def test_what_has_a_wrong_form_is_told_in_words(text: str, example: str) -> None
     with pytest.raises(ConfigurationError, match=example) as caught:
         parse_manifest(text)
     assert "^" not in str(caught.value)
+
+
+def test_no_more_of_a_file_is_read_than_a_manifest_can_have(tmp_path: Path) -> None:
+    (tmp_path / "openenv.yaml").symlink_to("/dev/zero")
+    with pytest.raises(ConfigurationError, match="no manifest"):
+        read_manifest(tmp_path)

@@ -16,7 +16,7 @@ from gymnasium.envs.registration import EnvSpec
 from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_registry.catalogue import catalogue, known_spaces
 from openenv_gym_registry.projects import bundled_project
-from openenv_gym_registry.registration import REMOTE_ID, register_all, register_local
+from openenv_gym_registry.registration import REMOTE_ID, SPACE_ID, register_all, register_local
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def run_python(code: str) -> str:
 def test_the_import_registers_bundled_environments_spaces_and_remote() -> None:
     listed = run_python("import openenv_gym, gymnasium, json; print(json.dumps(list(gymnasium.registry)))")
     bundled = {each.id for entry in catalogue().values() for each in (entry, *entry.variants)}
-    expected = bundled | {known.id for known in known_spaces()} | {REMOTE_ID}
+    expected = bundled | {known.id for known in known_spaces()} | {REMOTE_ID, SPACE_ID}
     assert {id for id in json.loads(listed) if id.startswith("openenv/")} == expected
     assert {"openenv/Echo-v0", "openenv/CartPole-v1", "openenv/echo_env", "openenv/Remote-v0"} <= expected
 
@@ -90,7 +90,7 @@ def test_importing_twice_warns_of_nothing_and_keeps_what_a_user_put_there() -> N
     assert out.strip() == "mine:Env"
 
 
-@pytest.mark.parametrize("id", ["openenv/Blackjack-v0", "openenv/echo_env", "openenv/Remote-v0"])
+@pytest.mark.parametrize("id", ["openenv/Blackjack-v0", "openenv/echo_env", "openenv/Space-v0", "openenv/Remote-v0"])
 def test_specs_survive_json_and_pickle(id: str) -> None:
     spec = gymnasium.spec(id)
     again = EnvSpec.from_json(spec.to_json())

@@ -32,8 +32,27 @@ def test_an_empty_document_is_none() -> None:
         ("a: 1\n\tb: 2\n", 2),
         ("a: !!python/object/apply:os.system ['true']\n", 1),
         ("a: 1\n--- \nb: 2\n", 2),
+        ("a: 1\nb: 2024-13-45\n", 2),
+        ("a: 1\nb: " + "1" * 5000, 2),
+        ("a: 1\nb: !!int x\n", 2),
+        ("a: 1\nb: [!!bool x]\n", 2),
+        ("a: 1\nb: !!timestamp x\n", 2),
+        ("a: 1\n? [b]\n: 2\n", 2),
     ],
-    ids=["twice", "twice-within", "unclosed", "tab", "object", "two-documents"],
+    ids=[
+        "twice",
+        "twice-within",
+        "unclosed",
+        "tab",
+        "object",
+        "two-documents",
+        "13th-month",
+        "endless-number",
+        "no-number",
+        "no-boolean",
+        "no-time",
+        "list-as-key",
+    ],
 )
 def test_broken_yaml_is_refused_with_its_line(text: str, line: int) -> None:
     with pytest.raises(ConfigurationError, match=rf"^f, line {line}:"):
@@ -43,3 +62,14 @@ def test_broken_yaml_is_refused_with_its_line(text: str, line: int) -> None:
 def test_yaml_nested_past_all_reason_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         read_yaml("[" * 5000 + "]" * 5000, origin="f")
+
+
+def test_a_few_lines_that_stand_for_more_than_a_memory_holds_are_refused() -> None:
+    levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]\n" for n in range(1, 10))
+    with pytest.raises(ConfigurationError, match=r"^f, line \d+: there are more than"):
+        read_yaml(f"l0: &l0 [x]\n{levels}", origin="f")
+
+
+def test_a_character_that_yaml_does_not_have_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="0x07"):
+        read_yaml("a: \x07\n", origin="f")

@@ -196,6 +196,26 @@ def test_open_meteo_mcp_25_sessions_that_are_left_behind_end() -> None:
             assert "session_id" in client.post("/mcp", json=create).json()["result"]
 
 
+@pytest.mark.parametrize("compression", [None, "deflate"])
+def test_a_client_that_attached_and_is_killed_frees_its_slot_at_once(compression: str | None) -> None:
+    settings = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_CAPACITY_WAIT": "20"}
+    with running_server(MISBEHAVING, env=settings) as server, http_client(server) as client:
+        for _ in range(2):
+            create = {"jsonrpc": "2.0", "method": "openenv/session/create", "id": 1}
+            name = client.post("/mcp", json=create).json()["result"]["session_id"]
+            with frame_socket(f"{server.ws_url}?session_id={name}", compression=compression) as attached:
+                attached.reset()
+                attached.connection.socket.shutdown(socket.SHUT_RDWR)  # as the kernel does for whoever is killed
+
+
+def test_open_meteo_mcp_25_sessions_of_agents_are_left_behind_for_a_shorter_time() -> None:
+    settings = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_MCP_IDLE_TTL": "0.2", "OPENENV_GYM_CAPACITY_WAIT": "20"}
+    with running_server(MISBEHAVING, env=settings) as server, http_client(server) as client:
+        create = {"jsonrpc": "2.0", "method": "openenv/session/create", "id": 1}
+        for _ in range(3):
+            assert "session_id" in client.post("/mcp", json=create).json()["result"]
+
+
 def test_a_session_that_is_used_for_ever_ends_by_its_absolute_time_to_live() -> None:
     with running_server(MISBEHAVING, env={"OPENENV_GYM_SESSION_TTL": "0.5"}) as server, http_client(server) as client:
         opened = client.post("/reset", headers={"X-OpenEnv-Session": ""})

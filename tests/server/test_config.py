@@ -38,6 +38,7 @@ def test_every_variable_is_read() -> None:
             "OPENENV_GYM_CLOSE_TIMEOUT": "3",
             "OPENENV_GYM_DISCONNECT_GRACE": "4",
             "OPENENV_GYM_SESSION_IDLE_TTL": "5",
+            "OPENENV_GYM_MCP_IDLE_TTL": "4.5",
             "OPENENV_GYM_SESSION_TTL": "6",
             "OPENENV_GYM_MAX_FRAME_BYTES": "1000",
             "OPENENV_GYM_MAX_LANES": "7",
@@ -60,6 +61,7 @@ def test_every_variable_is_read() -> None:
         close_timeout=3,
         disconnect_grace=4,
         session_idle_ttl=5,
+        mcp_idle_ttl=4.5,
         session_ttl=6,
         max_frame_bytes=1000,
         max_lanes=7,
@@ -129,3 +131,8 @@ def test_several_sessions_need_an_environment_that_allows_them(config: ServerCon
 def test_no_session_at_all_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         limit(argument=0)
+
+
+def test_sessions_of_agents_live_as_long_as_the_shorter_time_to_live() -> None:
+    assert ServerConfig(session_idle_ttl=5.0, mcp_idle_ttl=7.0).agent_idle_ttl == 5.0
+    assert ServerConfig(session_idle_ttl=7.0, mcp_idle_ttl=5.0).agent_idle_ttl == 5.0

@@ -9,6 +9,7 @@ from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.frames import Batch
 
 from tests.support.servers import RunningServer, running_server
+from tests.support.serving import serving
 from tests.support.sockets import frame_socket
 from tests.support.vector_client import Table, vector_socket
 
@@ -46,5 +47,18 @@ def test_a_step_that_hangs_does_not_hold_up_the_end() -> None:
     with running_server(MISBEHAVING) as server, frame_socket(server.ws_url, compression=None) as socket:
         socket.reset()
         socket.send({"type": "step", "data": {"do": "hang"}})
+        terminate(server)
+        assert socket.close_code() == 1012
+
+
+def test_a_notification_under_way_holds_up_the_end_until_it_is_done_and_no_longer() -> None:
+    patient = "from openenv_gym_server.sockets import direct; direct._DRAIN_SECONDS = 1000.0; "
+    program = ("-c", patient + "from openenv_gym_server.serve import main; main()")
+    call = {"name": "nap", "arguments": {"seconds": 1.0}}
+    with (
+        serving(app="tests.support.apps.churned:app", program=program) as server,
+        frame_socket(server.ws_url.removesuffix("/ws") + "/mcp", compression=None) as socket,
+    ):
+        socket.send({"jsonrpc": "2.0", "method": "tools/call", "params": call})
         terminate(server)
         assert socket.close_code() == 1012

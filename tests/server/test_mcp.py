@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -373,3 +375,15 @@ def test_an_async_environment_that_overrides_step_alone_is_refused() -> None:
 
             def step(self, action: Action, timeout_s: float | None = None, **options: Any) -> Observation:
                 return super().step(action, timeout_s, **options)
+
+
+def test_a_closed_environment_leaves_memory_without_a_collection() -> None:
+    environment = Calculator()
+    alive = weakref.ref(environment)
+    gc.disable()
+    try:
+        environment.close()
+        del environment
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -120,3 +120,24 @@ def test_every_sixteenth_step_and_every_reset_is_timed_and_nothing_else() -> Non
         for _ in range(calls):
             tally.time(operation, time.monotonic())
     assert (sum(tally.step_times.buckets), sum(tally.reset_times.buckets)) == (3, 5)
+
+
+def test_whatever_is_none_of_the_wires_counts_as_protocol(server: RunningServer) -> None:
+    token = {"X-OpenEnv-Token": TOKEN}
+    with frame_socket(server.ws_url, additional_headers=token) as socket, http_client(server, **token) as client:
+        for frame in ("{bad", '{"type": "unknown"}', {"type": "mcp", "data": {"method": 1}}):
+            socket.ask(frame)
+        socket.ask({"type": "mcp", "data": {"jsonrpc": "2.0", "method": "tools/unknown", "id": 1}})
+        client.post("/mcp", content=b"{bad")
+        with vector_socket(server.ws_url, additional_headers=token) as lanes:
+            lanes.send_raw(b"bad")
+            lanes.receive(frames.UNREADABLE)
+            lanes.connection.socket.sendall(b"\xff\xff")
+            assert lanes.close_code() == 1002
+        with frame_socket(server.ws_url, additional_headers=token) as other:
+            other.reset()
+            other.connection.socket.sendall(b"\xff\xff")
+            assert other.close_code() == 1002
+        found = read(server)
+    assert found['failures_total{failure_class="protocol"}'] == 8
+    assert found['failures_total{failure_class="validation"}'] == 0

@@ -124,3 +124,18 @@ def test_a_session_may_have_a_second_name_for_a_time() -> None:
             service.sharing.find("mcp")
 
     play(work)
+
+
+def test_a_session_whose_socket_broke_ends_unless_an_agent_has_it() -> None:
+    async def work(service: Service) -> None:
+        left, listened, aliased = [await service.sharing.create(stays) for _ in range(3)]
+        service.sharing.attach(left.session_id).detach(is_lost=True)
+        assert not is_open(left)
+        with service.sharing.streaming(listened):
+            service.sharing.attach(listened.session_id).detach(is_lost=True)
+            assert is_open(listened)
+        service.sharing.name("of an agent", aliased)
+        service.sharing.attach(aliased.session_id).detach(is_lost=True)
+        assert is_open(aliased)
+
+    play(work)

@@ -23,6 +23,9 @@ from openenv_gym.providers.location import POOL_VARIABLE
 PROJECTS = Path(__file__).parent / "projects"
 PROGRAM = Path(__file__).parent / "programs" / "pool_program.py"
 
+PATIENCE = 30.0
+"""Seconds after which something hangs; on a loaded machine all else takes its time too."""
+
 
 def request_for(project: str, *, options: dict[str, Any] | None = None, **settings: str) -> ServerRequest:
     """A request for one of the tests' own projects."""
@@ -37,7 +40,7 @@ def fetch(base_url: str, path: str) -> Any:
         return json.load(response)
 
 
-def eventually(condition: Callable[[], object], *, within: float = 5.0) -> bool:
+def eventually(condition: Callable[[], object], *, within: float = PATIENCE) -> bool:
     """Whether the condition comes true in time."""
     ends = time.monotonic() + within
     while not condition():
@@ -55,7 +58,7 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
-def all_end(processes: Iterable[psutil.Process], *, within: float = 5.0) -> bool:
+def all_end(processes: Iterable[psutil.Process], *, within: float = PATIENCE) -> bool:
     """Whether all of the processes end in time."""
     listed = list(processes)
     return eventually(lambda: all(has_ended(process) for process in listed), within=within)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -93,8 +94,9 @@ def wheels_of(folder: Path) -> list[Path]:
     """The wheels of all that a project requires; openenv-gym's own is the build's to bring."""
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     listed = [*project["dependencies"], *project.get("optional-dependencies", {}).get("server", [])]
-    others = [each for each in listed if not each.startswith("openenv-gym")]
-    return wheelhouse([*others, *(own_requirements("server") if len(others) < len(listed) else [])])
+    own = [each for each in listed if each.startswith("openenv-gym")]
+    extras = sorted({name for each in own for found in re.findall(r"\[(.*?)\]", each) for name in found.split(",")})
+    return wheelhouse([each for each in listed if each not in own] + (own_requirements(*extras) if own else []))
 
 
 def wheelhouse(requirements: Sequence[str]) -> list[Path]:

@@ -68,6 +68,9 @@ class Unsent:
     def close(self, code: int) -> None:
         self.close_code = code
 
+    def settle(self) -> None:
+        pass
+
     def pause_reading(self) -> None:
         self.is_read = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from openenv_gym_protocol.errors import OpenEnvGymError
@@ -66,13 +67,20 @@ class Offered:
             self._listener.connection_lost(error)
 
 
-async def offer_vector(server: Server, connector: Connector) -> Offered:
+async def offer_vector(server: Server, connector: Connector, headers: Mapping[str, str] | None = None) -> Offered:
     """Opens a connection and offers the vector wire.
+
+    Args:
+        server: Where to.
+        connector: Opens it.
+        headers: Sent with the handshake besides the server's own.
 
     Raises:
         OpenEnvGymError: It could not be opened.
     """
     offered = Offered()
-    options = replace(server.options, subprotocols=(SUBPROTOCOL,))
+    options = replace(
+        server.options, subprotocols=(SUBPROTOCOL,), headers={**server.options.headers, **(headers or {})}
+    )
     offered.connection = await connector(websocket_url(server.base_url), options, offered)
     return offered

@@ -143,7 +143,7 @@ class Resuming:
         listener: _Returning | None = None
         try:
             async with asyncio.timeout(min(max(left, 0.0), server.options.connect_timeout)):
-                offered = await offer_vector(server, self._connector)
+                offered = await offer_vector(server, self._connector, session.resumption.headers())
                 listener = _Returning(self, offered.connection)
                 offered.hand_to(listener)
                 if not offered.is_vector:

@@ -45,7 +45,8 @@ def make_servers(
     """
     if sessions_per_server is not None and sessions_per_server < 1:
         raise ConfigurationError(f"sessions_per_server must be at least 1, not {sessions_per_server}.")
-    _check_place({"base_url": base_url, "path": path, "image": image})
+    is_space = (provider.get("name") if isinstance(provider, Mapping) else provider) == "space"
+    _check_place({"base_url": base_url, "path": path, "image": image}, is_space=is_space)
     if base_url is not None:
         if provider is not None or settings is not None:
             raise ConfigurationError("provider= and settings= are for servers to start; base_url names one that runs.")
@@ -53,13 +54,16 @@ def make_servers(
             _addresses(base_url), None, token=token, timeouts=timeouts, sessions_per_server=sessions_per_server
         )
     if token is not None:
-        raise ConfigurationError("token= is for servers given by base_url; a started server gets one of its own.")
+        raise ConfigurationError(
+            "token= is for servers given by base_url; a started server gets one of its own, and the environment of a "
+            "Space has it by provider={'token': 'env:NAME'}."
+        )
     options = dict(provider) if isinstance(provider, Mapping) else provider
     linger, spares = _shared_options(options) if isinstance(options, dict) else (LINGER_SECONDS, 0)
     request = server_request(path=path, image=image, provider=options, settings=settings)
     provider_named(request.provider).check(request)
     if spares:
-        refuse_several(request, "A spare is a second server")
+        refuse_several(request, "A spare is a second server", "Leave spares= out")
     return Servers(
         (),
         request,
@@ -71,8 +75,12 @@ def make_servers(
     )
 
 
-def _check_place(given: Mapping[str, Any]) -> None:
+def _check_place(given: Mapping[str, Any], *, is_space: bool) -> None:
     places = [name for name, value in given.items() if value is not None]
+    if is_space:
+        if places:
+            raise ConfigurationError(f"provider='space' runs a Space, so {' and '.join(places)}= cannot be given too.")
+        return
     if not places or (len(places) > 1 and "base_url" in places):
         said = " and ".join(places) or "nothing"
         raise ConfigurationError(f"Give one of base_url=, path= or image= to say where the environment is; got {said}.")

@@ -60,5 +60,5 @@ class Starting:
         if name is not None:
             request = replace(request, settings=(*request.settings, (SERVER_INDEX, name)))
         held = lease(request, deadline=deadline, linger=linger)
-        options = ConnectionOptions(token=held.token, connect_timeout=self.connect_timeout)
+        options = ConnectionOptions(headers=held.headers, token=held.token, connect_timeout=self.connect_timeout)
         return Server(held.base_url, options, lambda: held.is_held, held.logs, held.release)

@@ -71,7 +71,11 @@ class Servers:
                 to have what only one can.
         """
         if self.index_of(lanes - 1) > 0 and self._starting is not None:
-            refuse_several(self._starting.request, f"{lanes} environments need several servers")
+            refuse_several(
+                self._starting.request,
+                f"{lanes} environments with sessions_per_server={self._per_server} need several servers",
+                "Raise sessions_per_server",
+            )
         if self._base_urls and self._per_server is not None and lanes > self._per_server * len(self._base_urls):
             raise ConfigurationError(
                 f"{lanes} environments do not fit on {len(self._base_urls)} servers with "
@@ -196,19 +200,20 @@ class Servers:
         return error
 
 
-def refuse_several(request: ServerRequest, why: str) -> None:
+def refuse_several(request: ServerRequest, why: str, remedy: str) -> None:
     """Refuses a request of which there can be one server only.
 
     Args:
         request: What has to run.
         why: Why there would be several.
+        remedy: By what there would be one.
 
     Raises:
         ConfigurationError: An option is named that two servers cannot both have.
     """
     option = provider_named(request.provider).only_one(request)
     if option is not None:
-        raise ConfigurationError(f"{why}, and only one can have {option}=: leave it out.")
+        raise ConfigurationError(f"{why}, and only one can have {option}=. {remedy}.")
 
 
 def _spare_starter(starting: Starting, seconds: float) -> Callable[[str], Server]:

@@ -70,6 +70,8 @@ class DockerProvider:
     of the process tree that uses it, whatever ends those.
     """
 
+    owns_servers = True
+
     def check(self, request: ServerRequest) -> None:
         """See ``Provider.check``."""
         options = read_options(request, DockerOptions)

@@ -12,7 +12,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import io
-import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from openenv_gym_protocol.errors import ProviderError
+
+from openenv_gym.providers.user_cache import CACHE_VARIABLE, cache_root, is_own_folder
 
 _DISTRIBUTION = "openenv-gym"
 
@@ -145,10 +146,15 @@ def _source_files(checkout: Path) -> Iterator[Path]:
 
 def _kept(state: str, make: Callable[[Path], None]) -> Path:
     """The wheel of a state in the cache, made when it is not there."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "openenv-gym" / "wheels"
+    cache = cache_root() / "wheels"
     home = cache / state
     try:
-        cache.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not is_own_folder(cache):
+            raise ProviderError(
+                f"openenv-gym's wheel is not taken from {cache}: that is another user's, or open to everybody. Set "
+                f"{CACHE_VARIABLE} to a folder of yours."
+            )
         if not any(home.glob(_WHEEL_PATTERN)):
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 made = Path(folder) / "made"

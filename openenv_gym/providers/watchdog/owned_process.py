@@ -49,6 +49,7 @@ class OwnedProcess:
         self._log = BoundedLog(directory / f"{server_id}.log")
         self.exit_code: int | None = None
         self._closed = False
+        self._folder = cwd
         with contextlib.ExitStack() as given:
             listener = given.enter_context(_listening_socket())
             self.port: int = listener.getsockname()[1]
@@ -121,7 +122,7 @@ class OwnedProcess:
         # For a later watchdog, should this one be killed: it ends what the record names.
         with contextlib.suppress(OSError):
             # A full disk, no descriptor: the process runs, and that later watchdog will not know it.
-            facts = {"pid": self.pid, "started": start_time(self.pid)}
+            facts = {"pid": self.pid, "started": start_time(self.pid), "port": self.port, "folder": self._folder}
             self._record.write_text(json.dumps(facts), encoding="utf-8")
 
     def _close_files(self) -> None:

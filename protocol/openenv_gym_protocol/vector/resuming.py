@@ -17,6 +17,9 @@ from openenv_gym_protocol.vector.frames import Refused, Resume, Resumed, Welcome
 _OVERHEAD = 64
 """Bytes that a kept frame costs besides its own, about."""
 
+LINK_HEADER = "X-OpenEnv-Link"
+"""Names the link that is to be resumed, without its secret, to what stands before several processes of a server."""
+
 
 class KeptFrames:
     """Frames that one end sent and the other may not have, in their order.
@@ -101,6 +104,11 @@ class Resumption:
     def answered(self, number: int) -> None:
         """Notes that the server has a frame, and so all before it."""
         self._kept.confirm(number)
+
+    def headers(self) -> dict[str, str]:
+        """What to send with the handshake of a new connection, so that it finds its way to the link."""
+        name, dot, _ = self._link.partition(".")
+        return {LINK_HEADER: name} if dot else {}
 
     def request(self, request_id: int) -> bytes:
         """The first frame of a new connection.

@@ -54,6 +54,7 @@ class McpEndpoint:
         try:
             call = jsonrpc.decode_call(body)
         except Refusal as refusal:
+            self._service.counters.violations += 1
             return _response(error_to_json(refusal.response()))
         try:
             text = await self._result(request, call)

@@ -38,6 +38,7 @@ class McpConversation(StandardConversation):
     def _reply(self, text: str | BaseException | None) -> None:
         if text == rpc.NOTHING:
             self.sent(rpc.NOTHING)
+            self._socket.settle()
         elif isinstance(text, str):
             super()._reply(text)
 

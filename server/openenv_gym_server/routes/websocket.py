@@ -13,7 +13,17 @@ from openenv_gym_protocol.errors import (
 )
 from openenv_gym_protocol.vector.frames import SUBPROTOCOL
 
-from openenv_gym_server.asgi import INTERNAL_ERROR, NORMAL, TRY_AGAIN_LATER, Message, Receive, Send, ended
+from openenv_gym_server.asgi import (
+    ABNORMAL,
+    INTERNAL_ERROR,
+    NORMAL,
+    TRY_AGAIN_LATER,
+    VIOLATIONS,
+    Message,
+    Receive,
+    Send,
+    ended,
+)
 from openenv_gym_server.frames import error_frame
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import Session
@@ -41,7 +51,7 @@ class WebSocketEndpoint:
         self._service = service
         # Of many lanes at once it can be wrong, which the start of the server has to find.
         self._offer = Offer(service) if service.definition.traits.has_arrays else None
-        self._links = Links()
+        self._links = Links(service.config.worker)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serves one connection, in the vector wire if the client offers that."""
@@ -116,8 +126,10 @@ class StandardConversation:
         self._has_ended = True
         self._waiting = None
         self._opening.cancel()
+        code = self._socket.close_code
+        self._service.counters.violations += code in VIOLATIONS
         if self._attachment is not None:
-            self._attachment.detach()
+            self._attachment.detach(is_lost=code in (ABNORMAL, INTERNAL_ERROR))
         elif self._session is not None:
             self._service.sessions.close(self._session)
 

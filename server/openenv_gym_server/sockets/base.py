@@ -9,7 +9,7 @@ class Socket(Protocol):
     """An accepted WebSocket. Used on the server's event loop only.
 
     Attributes:
-        close_code: With which the connection ended, where that is known.
+        close_code: With which the connection ended, whoever closed it; None while it is open.
     """
 
     close_code: int | None
@@ -19,6 +19,9 @@ class Socket(Protocol):
 
     def close(self, code: int) -> None:
         """Closes the socket after the frames before it, and ends the conversation; further calls change nothing."""
+
+    def settle(self) -> None:
+        """Learns that the conversation has nothing to send for now, for which the end of the server may wait."""
 
     def pause_reading(self) -> None:
         """Reads no further until ``resume_reading``."""

@@ -138,6 +138,11 @@ class DirectSocket(asyncio.Protocol):
             self._set_timer(self._loop.call_later(_DRAIN_SECONDS, self._close_for_restart))
         self._close_if_done()
 
+    def settle(self) -> None:
+        """Ends what was told to, if nothing is under way any more."""
+        if self._is_ending:
+            self._close_if_done()
+
     def pause_reading(self) -> None:
         """Reads no further."""
         if self._reading and not self._closing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from openenv_gym_server.asgi import Receive, Send, ended, frame_of
+from openenv_gym_server.asgi import ABNORMAL, NO_STATUS, Receive, Send, ended, frame_of
 from openenv_gym_server.sockets.base import Conversation
 
 
@@ -36,6 +36,9 @@ class AsgiSocket:
         """Closes the socket after the frames before it."""
         self._outbox.put_nowait(code)
 
+    def settle(self) -> None:
+        """Does nothing: the server closes the connection."""
+
     def pause_reading(self) -> None:
         """Reads no further."""
         self._may_read.clear()
@@ -60,7 +63,9 @@ class AsgiSocket:
         while (message := await self._receive())["type"] == "websocket.receive":
             conversation.receive(frame_of(message))
             await self._may_read.wait()
-        self.close_code = message.get("code")
+        self.close_code = message.get("code", NO_STATUS)
+        if self.close_code == NO_STATUS and "reason" not in message:
+            self.close_code = ABNORMAL  # uvicorn's word for a connection that broke
         self._is_gone = True
 
     async def _write(self, conversation: Conversation) -> None:

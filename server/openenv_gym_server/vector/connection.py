@@ -9,7 +9,7 @@ from collections import deque
 from openenv_gym_protocol.errors import OpenEnvGymError, ProtocolFailure
 from openenv_gym_protocol.vector import codec, frames
 
-from openenv_gym_server.asgi import NORMAL, SERVICE_RESTART, TOO_LARGE
+from openenv_gym_server.asgi import NORMAL, SERVICE_RESTART, TOO_LARGE, VIOLATIONS
 from openenv_gym_server.callers import CALLER
 from openenv_gym_server.service import Service
 from openenv_gym_server.sockets.base import Socket
@@ -73,6 +73,7 @@ class VectorConnection:
     def end(self) -> None:
         """Ends the link, or lets it linger."""
         self._has_ended = True
+        self._service.counters.violations += self._socket.close_code in VIOLATIONS
         self._waiting.clear()
         link, self._link = self._link, None
         if link is not None:
@@ -129,6 +130,7 @@ class VectorConnection:
         try:
             self._begin(codec.decode_request(frame))
         except OpenEnvGymError as error:
+            self._service.counters.violations += isinstance(error, ProtocolFailure)
             self.put(refusal(request_id, error))
 
     def _begin(self, request: frames.Request) -> None:

@@ -291,6 +291,7 @@ class Link:
         self._refuse(request_id, SessionError("The server failed; its log says how."))
 
     def _refuse(self, request_id: int, error: OpenEnvGymError) -> None:
+        self._service.counters.violations += isinstance(error, ProtocolFailure)
         self._put(refusal(request_id, error, self._client_bytes))
 
     def _reply(self, reply: frames.Reply) -> None:

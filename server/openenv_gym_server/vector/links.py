@@ -7,13 +7,19 @@ import secrets
 
 from openenv_gym_protocol.errors import SessionLost
 
+from openenv_gym_server.placement import placed
 from openenv_gym_server.vector.link import Link
 
 
 class Links:
-    """Finds links. Used on the server's event loop only."""
+    """Finds links. Used on the server's event loop only.
 
-    def __init__(self) -> None:
+    Args:
+        worker: Which worker process they are in, where there are several.
+    """
+
+    def __init__(self, worker: int | None = None) -> None:
+        self._worker = worker
         self._links: dict[str, tuple[str, Link]] = {}
 
     def add(self, link: Link) -> str:
@@ -22,7 +28,7 @@ class Links:
         Returns:
             The secret by which its client finds it again.
         """
-        name, secret = secrets.token_urlsafe(9), secrets.token_urlsafe(32)
+        name, secret = placed(secrets.token_urlsafe(9), self._worker), secrets.token_urlsafe(32)
         self._links[name] = (secret, link)
         return f"{name}.{secret}"
 

@@ -168,3 +168,8 @@ def test_two_ends_lose_nothing_and_repeat_nothing_whatever_is_cut_off() -> None:
     for end in (0, 1):
         assert received[end] == sent[end][: len(received[end])]
         assert len(received[end]) > 1000
+
+
+@pytest.mark.parametrize(("link", "sent"), [("name~2.secret", {"X-OpenEnv-Link": "name~2"}), ("secret", {}), ("", {})])
+def test_a_link_is_named_to_what_stands_before_the_server_without_its_secret(link: str, sent: dict[str, str]) -> None:
+    assert welcomed(link=link).resumption.headers() == sent

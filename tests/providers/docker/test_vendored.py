@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own."""
+    monkeypatch.delenv("OPENENV_GYM_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -158,3 +159,13 @@ def test_only_files_of_the_distribution_itself_are_packed(tmp_path: Path) -> Non
     assert "pytest/__init__.py" in names
     assert [name for name in names if name.startswith("..") or "__pycache__" in name] == []
     assert wheel.name == f"pytest-{pytest.__version__}-py3-none-any.whl"
+
+
+def test_no_wheel_is_taken_from_a_folder_in_which_everybody_may_put_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENENV_GYM_CACHE", str(tmp_path / "open"))
+    (tmp_path / "open" / "wheels").mkdir(parents=True)
+    (tmp_path / "open" / "wheels").chmod(0o777)
+    with pytest.raises(ProviderError, match="OPENENV_GYM_CACHE"):
+        own_wheel()

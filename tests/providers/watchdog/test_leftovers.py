@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,13 +18,15 @@ from openenv_gym.providers.watchdog.leftovers import reap, try_lock, watchdog_an
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> PoolLocation:
+def running() -> Iterator[PoolLocation]:
     """A pool whose root is this process."""
     started = start_time(os.getpid())
     assert started is not None
-    location = dataclasses.replace(PoolLocation.of_root(os.getpid(), started), parent=tmp_path)
-    location.make_directory()
-    return location
+    # Not in tmp_path, which may be long: a socket's path may have 107 bytes.
+    with tempfile.TemporaryDirectory() as parent:
+        location = dataclasses.replace(PoolLocation.of_root(os.getpid(), started), parent=Path(parent))
+        location.make_directory()
+        yield location
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -141,6 +142,7 @@ def is_refused_by_websockets(data: bytes) -> bool:
         (b"\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", 1009),
         (of_client(2, bytes(MAX_BYTES), fin=False) + of_client(0, b"x"), 1009),
     ],
+    ids=itertools.count(),  # masks are drawn, and every worker of a run must call a test the same
 )
 def test_a_violation_has_its_code_and_nothing_is_read_after_it(data: bytes, code: int) -> None:
     before = of_client(1, b"before")

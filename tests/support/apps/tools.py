@@ -112,3 +112,30 @@ counter_app = create_app(Counter, CallToolAction, CallToolObservation, env_name=
 handwritten_app = create_app(Handwritten, CallToolAction, CallToolObservation, env_name="handwritten")
 async_counter_app = create_app(AsyncCounter, CallToolAction, CallToolObservation, env_name="counter")
 inline_counter_app = create_app(InlineCounter, CallToolAction, CallToolObservation, env_name="counter")
+
+
+def _shop() -> Any:
+    from mcp.server.mcpserver import MCPServer
+    from mcp_types import ToolAnnotations
+
+    server = MCPServer("shop")
+
+    @server.tool(title="Price list", annotations=ToolAnnotations(read_only_hint=True))
+    def price(item: str) -> int:
+        return len(item)
+
+    @server.tool()
+    def fail() -> None:
+        raise ValueError("sold out")
+
+    return server
+
+
+class Shop(MCPEnvironment):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self) -> None:
+        super().__init__(_shop())
+
+
+served_app = create_app(Shop, CallToolAction, CallToolObservation, env_name="shop")
