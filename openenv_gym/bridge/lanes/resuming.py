@@ -148,7 +148,7 @@ class Resuming:
                 offered.hand_to(listener)
                 if not offered.is_vector:
                     raise SessionLost("The server does not speak the vector wire any more.")
-                offered.connection.send(session.resumption.request(session.next_id()))
+                offered.connection.send(session.resume())
                 await listener.answered
         except TimeoutError:
             if listener is None or not listener.is_done:

@@ -161,6 +161,12 @@ class VectorSession:
         self._unused_ids.add(self._last_id)
         return self._last_id
 
+    def resume(self) -> bytes:
+        """The frame that begins another connection; its id is used up."""
+        number = self.next_id()
+        self._unused_ids.discard(number)
+        return self.resumption.request(number)
+
     def issue(self, request: Request) -> bytes:
         """Opens a request.
 

@@ -173,3 +173,10 @@ def test_two_ends_lose_nothing_and_repeat_nothing_whatever_is_cut_off() -> None:
 @pytest.mark.parametrize(("link", "sent"), [("name~2.secret", {"X-OpenEnv-Link": "name~2"}), ("secret", {}), ("", {})])
 def test_a_link_is_named_to_what_stands_before_the_server_without_its_secret(link: str, sent: dict[str, str]) -> None:
     assert welcomed(link=link).resumption.headers() == sent
+
+
+def test_the_id_of_a_request_to_resume_is_used_up() -> None:
+    session = welcomed()
+    request = codec.decode_request(session.resume())
+    with pytest.raises(errors.ConfigurationError, match="not a new one"):
+        session.issue(frames.Open(id=request.id, lanes=1))
