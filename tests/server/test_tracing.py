@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 import time
@@ -9,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from openenv_gym_protocol.vector import frames
+from openenv_gym_protocol.vector.frames import Batch
 
 from tests.support.executions import EXECUTIONS
 from tests.support.http import http_client
@@ -161,6 +164,20 @@ def test_lanes_have_a_session_each_in_the_trace_of_their_connection(server: Runn
         ("openenv.session", ""),
         ("openenv.session", ""),
         ("openenv.step", ""),
+        ("openenv.step", "environment"),
+    ]
+
+
+@pytest.mark.parametrize("server", ["tests.support.apps.traced:values_app"], indirect=True)
+def test_steps_by_values_have_spans_too(server: RunningServer) -> None:
+    with vector_socket(server.ws_url) as socket:
+        (lane,) = socket.open(1)
+        socket.reset([lane], options={"wrong": "raise"})
+        action = Batch(columns=[struct.pack("<q", 0)])
+        socket.parts(socket.send(frames.Step, lanes=[lane], actions=action))
+    _, spans = Spans(server).last_session(1)
+    assert [(span["name"], failure(span)[2]) for span in spans] == [
+        ("openenv.reset", None),
         ("openenv.step", "environment"),
     ]
 
