@@ -7,16 +7,21 @@ does not take at once) is for the event loop, which takes the connections back f
 
 from __future__ import annotations
 
+import os
 import select
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from openenv_gym_protocol.eagerness import Eagerness, is_allowed
 from openenv_gym_protocol.errors import OpenEnvGymError
 
 PATIENCE = 0.05
 """Seconds without any byte after which the caller leaves the waiting to the event loop."""
+
+AWAKE_SECONDS = 0.0002
+"""How long a caller of one connection looks for the reply without sleeping, at most."""
 
 _AHEAD = 12
 """When a reply is not there yet, its reader sleeps until this many later ones are too, at most half of all: they come
@@ -63,6 +68,7 @@ class Loan:
 
     __slots__ = (
         "_by_number",
+        "_eagerness",
         "_polls",
         "_together",
         "connections",
@@ -89,6 +95,7 @@ class Loan:
         self._polls: dict[Lendable, select.poll] = {}
         self._together = select.poll()
         self._by_number: dict[int, Lendable] = {}
+        self._eagerness = Eagerness(is_allowed=is_allowed(os.environ))
 
     def lend(self, connections: Sequence[Lendable]) -> bool:
         """Lends all connections or none, on the event loop.
@@ -161,7 +168,23 @@ class Loan:
 
     def _wait(self, poll: select.poll, until: float) -> list[tuple[int, int]]:
         left = min(until - time.monotonic(), PATIENCE)
-        return poll.poll(1000.0 * left) if left > 0 else []
+        if left <= 0:
+            return []
+        # Of several connections, one is mostly ready while the others are read, and their server needs the core.
+        if left > AWAKE_SECONDS and len(self.connections) == 1 and self._eagerness.is_due():
+            ready = self._wait_awake(poll)
+            if ready:
+                return ready
+            left -= AWAKE_SECONDS
+        return poll.poll(1000.0 * left)
+
+    def _wait_awake(self, poll: select.poll) -> list[tuple[int, int]]:
+        until = time.monotonic() + AWAKE_SECONDS
+        ready = poll.poll(0)
+        while not ready and time.monotonic() < until:
+            ready = poll.poll(0)  # other threads run meanwhile
+        self._eagerness.note(has_paid=bool(ready))
+        return ready
 
     def _read_ready(self, ready: list[tuple[int, int]]) -> None:
         for number, _ in ready:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
+import select
+import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, cast
 
 import pytest
 from openenv_gym_protocol import errors
 from openenv_gym_protocol.websocket_frames import Close, Opcode, frame
 
+from openenv_gym.transports import loan as loan_module
 from openenv_gym.transports.base import Connection
 from openenv_gym.transports.loan import Loan
 from openenv_gym.transports.websocket_connection import WebSocketConnection
@@ -263,3 +267,98 @@ def test_who_reads_stops_when_another_thread_wants_the_connections() -> None:
         assert not loan.is_over
 
     talk(peer, lending(body))
+
+
+class Pair:
+    """A connection that is two sockets, and counts what it reads."""
+
+    is_awaited = True
+
+    def __init__(self) -> None:
+        self.ours, self.theirs = socket.socketpair()
+        self.got = b""
+
+    def lend(self, loan: Loan) -> int | None:
+        return self.ours.fileno()
+
+    def take_back(self, cut_short: errors.OpenEnvGymError | None) -> None:
+        self.ours.close()
+        self.theirs.close()
+
+    def read(self) -> bool:
+        self.got += self.ours.recv(100)
+        return True
+
+
+class NotedPoll:
+    """A poll object that keeps the time-outs, and may do something before it looks."""
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        self.timeouts: list[float] = []
+        self.before: Callable[[], object] = lambda: None
+
+    def register(self, number: int, events: int) -> None:
+        self._poll.register(number, events)
+
+    def poll(self, timeout: float) -> list[tuple[int, int]]:
+        self.timeouts.append(timeout)
+        self.before()
+        return self._poll.poll(timeout)
+
+
+Lent = Callable[[int], tuple[Loan, NotedPoll, list[Pair]]]
+
+
+@pytest.fixture
+def lent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lent]:
+    """Lends so many connections, to whom nobody waits long for."""
+    with ExitStack() as stack:
+
+        def lend(count: int) -> tuple[Loan, NotedPoll, list[Pair]]:
+            monkeypatch.setattr(loan_module, "PATIENCE", 0.001)
+            pairs, loan, noted = [Pair() for _ in range(count)], Loan(), NotedPoll()
+            loan._together = cast(select.poll, noted)
+            assert loan.lend(pairs)
+            stack.callback(loan.take_back)
+            return loan, noted, pairs
+
+        yield lend
+
+
+def wait_in_vain(loan: Loan, noted: NotedPoll) -> bool:
+    """Whether the caller was awake, before it slept."""
+    noted.timeouts.clear()
+    loan.read(lambda: False, math.inf, in_turn=False)
+    *awake, asleep = noted.timeouts
+    assert set(awake) <= {0}
+    assert 0 < asleep <= 1.0
+    return bool(awake)
+
+
+def test_who_waits_for_a_slow_server_sleeps(lent: Lent) -> None:
+    loan, noted, _ = lent(1)
+    assert [wait_in_vain(loan, noted) for _ in range(12)] == [place in (0, 2, 5, 10) for place in range(12)]
+
+
+def test_who_waits_for_a_quick_server_does_not_sleep(lent: Lent, monkeypatch: pytest.MonkeyPatch) -> None:
+    loan, noted, (pair,) = lent(1)
+    monkeypatch.setattr(loan_module, "PATIENCE", 100.0)
+    monkeypatch.setattr(loan_module, "AWAKE_SECONDS", 50.0)
+    noted.before = lambda: len(noted.timeouts) % 3 or pair.theirs.send(b"reply")
+    for _ in range(3):
+        pair.got = b""
+        noted.timeouts.clear()
+        loan.read(lambda: pair.got == b"reply", math.inf, in_turn=False)
+        assert noted.timeouts == [0, 0, 0]
+
+
+def test_who_waits_for_several_connections_sleeps(lent: Lent) -> None:
+    loan, noted, _ = lent(2)
+    assert not any(wait_in_vain(loan, noted) for _ in range(5))
+
+
+def test_who_may_not_wait_awake_sleeps(lent: Lent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENENV_GYM_SPIN", "0")
+    loan, noted, _ = lent(1)
+    assert not any(wait_in_vain(loan, noted) for _ in range(5))

@@ -9,6 +9,7 @@ from typing import Protocol, cast
 from openenv_gym_protocol.websocket_frames import Mask, Opcode, frame
 
 from openenv_gym_server.asgi import ABNORMAL, INTERNAL_ERROR, NO_STATUS, SERVICE_RESTART
+from openenv_gym_server.sockets.awake import Awake
 from openenv_gym_server.sockets.base import Conversation
 from openenv_gym_server.sockets.codec import FrameReader, close_answer, close_payload
 
@@ -36,6 +37,9 @@ class Connections(Protocol):
 
     def discard(self, connection: object, /) -> None:
         """Removes one."""
+
+    def __len__(self) -> int:
+        """How many there are."""
 
 
 class DirectSocket(asyncio.Protocol):
@@ -86,6 +90,7 @@ class DirectSocket(asyncio.Protocol):
         self._unread: asyncio.TimerHandle | None = None
         self._unsent: list[str | bytes] = []
         self._pong: bytes | None = None
+        self._awake = Awake(self._is_alone)
 
     async def serve(self, conversation: Conversation) -> None:
         """Serves a conversation until the connection is closed."""
@@ -124,6 +129,8 @@ class DirectSocket(asyncio.Protocol):
             self._conversation.sent(frame_)
             if self._is_ending:
                 self._close_if_done()
+            elif len(self._connections) == 1:
+                self._awake.replied()
         else:
             self._unsent.append(frame_)
 
@@ -158,6 +165,7 @@ class DirectSocket(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Takes bytes of the client."""
         self._heard = True
+        self._awake.received()
         reader = self._reader
         for opcode, payload in reader.feed(data):
             if opcode is _TEXT or opcode is _BINARY:
@@ -202,6 +210,10 @@ class DirectSocket(asyncio.Protocol):
         self._connections.discard(self)
         if not self._lost.done():
             self._lost.set_result(None)
+
+    def _is_alone(self) -> bool:
+        """Whether the server has nothing to do but to wait for this client."""
+        return len(self._connections) == 1 and not (self._closing or self._conversation.is_busy)
 
     def _control(self, opcode: Opcode, payload: bytes) -> None:
         if opcode is Opcode.PING:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 import uvloop
-from openenv_gym_server.sockets import direct
+from openenv_gym_server.sockets import awake, direct
 from openenv_gym_server.sockets.direct import DirectSocket
 from websockets.frames import Close, Frame, Opcode
 from websockets.protocol import Protocol, Side, State
@@ -131,6 +131,16 @@ def play(request: pytest.FixtureRequest) -> Play:
             runner.run(asyncio.wait_for(act(), PATIENCE))
 
     return run
+
+
+@pytest.fixture
+def awake_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the event loop turn after a reply until something other than the time ends it."""
+    monkeypatch.setattr(awake, "AWAKE_SECONDS", 10 * PATIENCE)
+
+
+def is_turning(at: Scene) -> bool:
+    return at.server._awake._is_scheduled
 
 
 def test_messages_go_both_ways_and_the_client_closes(play: Play) -> None:
@@ -404,5 +414,70 @@ def test_a_cancelled_connection_is_cut(play: Play) -> None:
             with suppress(ConnectionResetError):
                 assert await at.client.frame() is None
             at.serving = asyncio.ensure_future(asyncio.sleep(0))
+
+    play(act)
+
+
+@pytest.mark.usefixtures("awake_for_long")
+def test_after_a_reply_to_the_only_client_the_event_loop_turns_until_its_next_request(play: Play) -> None:
+    async def act() -> None:
+        async with scene() as at:
+            at.server.send("reply")
+            for _ in range(5):
+                await asyncio.sleep(0)
+                assert is_turning(at)
+            at.client.rules.send_text(b"request")
+            at.client.flush()
+            await at.talk.until(lambda: at.talk.received == ["request"])
+            await asyncio.sleep(0)
+            assert not is_turning(at)
+
+    play(act)
+
+
+@pytest.mark.usefixtures("awake_for_long")
+def test_the_event_loop_does_not_turn_while_work_is_under_way(play: Play) -> None:
+    async def act() -> None:
+        async with scene() as at:
+            at.talk.owes = True
+            at.server.send("the first of two replies")
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not is_turning(at)
+            at.talk.owes = False
+            at.server.send("the second")
+            await asyncio.sleep(0)
+            assert is_turning(at)
+
+    play(act)
+
+
+@pytest.mark.usefixtures("awake_for_long")
+def test_the_event_loop_does_not_turn_for_one_of_two_connections(play: Play) -> None:
+    async def act() -> None:
+        async with scene() as at:
+            other = object()
+            at.server.send("reply")
+            assert is_turning(at)
+            at.connections.add(other)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not is_turning(at)
+            at.server.send("reply")
+            assert not is_turning(at)
+            at.connections.discard(other)
+
+    play(act)
+
+
+@pytest.mark.usefixtures("awake_for_long")
+def test_the_event_loop_does_not_turn_for_a_connection_that_was_closed(play: Play) -> None:
+    async def act() -> None:
+        async with scene() as at:
+            at.server.send("reply")
+            at.server.close(1000)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert not is_turning(at)
 
     play(act)
