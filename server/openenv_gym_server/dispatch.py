@@ -151,20 +151,23 @@ class Host(Watched):
         """Whether the environment has ``step_values``, so that it can be stepped without the models."""
         return callable(getattr(self._class, "step_values", None))
 
-    def step_values(self, action: Any, timeout_s: float | None) -> Values:
+    def step_values(self, action: Any, deadline: float | None) -> Values:
         """Steps an environment that has ``step_values``.
 
         Args:
             action: A value of its action space.
-            timeout_s: The request's own deadline, in seconds, if it has one.
+            deadline: The request's own, on the monotonic clock, in seconds, if it has one.
 
         Raises:
             InvalidMessage: The environment raised ``InvalidAction``.
             ExecutionError: The environment failed, or its reward is NaN or infinite and that is not allowed.
         """
-        self._require_simulation("step")
+        if self.contract.is_in_production:
+            self._require_simulation("step")
         self.tally.steps += 1
-        return self.at_once(self._checked_values, self._environment.step_values, action, _NO_OPTIONS, timeout_s)
+        started = time.monotonic()
+        left = None if deadline is None else max(deadline - started, 0.0)
+        return self.at_once(self._checked_values, self._environment.step_values, action, _NO_OPTIONS, started, left)
 
     async def state(self) -> dict[str, Any]:
         """Reads the environment's state.
@@ -289,7 +292,7 @@ class Host(Watched):
         method = self._step_method
         taken = method.taken(options) if options else options
         step = getattr(self._environment, method.name)
-        return self.at_once(read, step, action, taken, options.get("timeout_s"))
+        return self.at_once(read, step, action, taken, time.monotonic(), options.get("timeout_s"))
 
     def _checked_values(self, told: Values) -> Values:
         value, reward, terminated, truncated, info = told
@@ -304,7 +307,8 @@ class Host(Watched):
 
     def _outcome(self, told: Any) -> Result:
         allow = self.contract.definition.traits.allow_nonfinite_reward
-        return outcome_of(self._at_hand(told), allow_nonfinite_reward=allow)
+        at_hand = told if is_model(type(told)) else self._at_hand(told)
+        return outcome_of(at_hand, allow_nonfinite_reward=allow)
 
     def _settled_apart(self, told: Any) -> Result:
         return self._taken_apart(self._at_hand(told))

@@ -47,6 +47,8 @@ def read_reset(definition: Definition, method: Method, data: dict[str, Any]) -> 
     Raises:
         InvalidMessage: Wrong values of seed, episode_id or a typed option.
     """
+    if not data:
+        return {}  # as in most resets that lanes make by themselves
     try:
         known = ResetKeys.model_validate(data).model_dump(include={"seed", "episode_id"}, exclude_unset=True)
     except ValidationError as error:

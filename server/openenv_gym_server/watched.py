@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 from openenv_gym_protocol.errors import ExecutionError, InvalidAction, InvalidMessage
 
 from openenv_gym_server.contract import Contract
@@ -16,14 +17,18 @@ from openenv_gym_server.loops import runs_on_a_loop
 _T = TypeVar("_T")
 
 
-class Activity(NamedTuple):
-    """A call into environment code that is under way."""
+class Activity(msgspec.Struct, frozen=True, gc=False):
+    """A call into environment code that is under way; a Struct, because every step of every lane makes one.
+
+    Attributes:
+        operation: What it is called.
+        started: On the monotonic clock, in seconds.
+        timeout_s: The request's own deadline, in seconds, where its transport can carry one.
+    """
 
     operation: str
     started: float
-    """On the monotonic clock, in seconds."""
     timeout_s: float | None = None
-    """The request's own deadline, in seconds, where its transport can carry one."""
 
 
 class Watched:
@@ -63,15 +68,23 @@ class Watched:
         step: Callable[..., Any],
         action: Any,
         options: Mapping[str, Any],
+        started: float,
         timeout_s: float | None,
     ) -> _T:
         """Calls a plain method for a step, and reads what it returns under the same guard.
+
+        Args:
+            read: Gets what the method returned.
+            step: The method.
+            action: Its argument.
+            options: Its further arguments.
+            started: Now, on the monotonic clock, in seconds.
+            timeout_s: The request's own deadline, in seconds.
 
         Raises:
             InvalidMessage: The environment raised ``InvalidAction``.
             ExecutionError: The environment failed.
         """
-        started = time.monotonic()
         self.activity = Activity("step", started, timeout_s)
         try:
             return read(step(action, **options) if options else step(action))

@@ -26,12 +26,18 @@ logger = logging.getLogger(__name__)
 class _Episode:
     """What changes with every step; beside the environment, whose attributes may be Gymnasium's."""
 
-    episode_id: str
+    given_id: str | None
     env: Env[Any, Any]
     step: Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]
     step_count: int = 0
     terminated: bool = False
     truncated: bool = False
+
+    @property
+    def episode_id(self) -> str:
+        """Its name; a random one is made when it is first asked for, which most episodes' never is."""
+        self.given_id = self.given_id or str(uuid4())
+        return self.given_id
 
 
 class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, GymnasiumState]):
@@ -75,7 +81,7 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         start = {name: options[name] for name in self.start_options if options.get(name) is not None}
         env = self._built({name: options.get(name, value) for name, value in self.recipe.defaults.items()})
         value, info = env.reset(seed=seed, options=start or None)
-        self._episode = _Episode(episode_id or str(uuid4()), env, _stepping(env).step)
+        self._episode = _Episode(episode_id, env, _stepping(env).step)
         return self.observation_class(observation=value, metadata=self._infos.plain(info))
 
     def step(self, action: GymnasiumAction, timeout_s: float | None = None, **options: Any) -> GymnasiumObservation:
@@ -100,17 +106,13 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         Raises:
             RuntimeError: There was no reset yet.
         """
-        episode = self._played
+        episode = self._episode or self._played
         value, reward, terminated, truncated, info = episode.step(action)
         episode.step_count += 1
-        episode.terminated, episode.truncated = bool(terminated), bool(truncated)
-        return (
-            value,
-            None if reward is None else float(reward),
-            episode.terminated,
-            episode.truncated and not episode.terminated,
-            self._infos.plain(info),
-        )
+        episode.terminated = ended = bool(terminated)
+        episode.truncated = cut = bool(truncated)
+        metadata = self._infos.plain(info) if info else {}
+        return value, None if reward is None else float(reward), ended, cut and not ended, metadata
 
     @property
     def terminated(self) -> bool:

@@ -57,6 +57,9 @@ class LaneRules:
         seed_supported: Whether the environment heeds seeds; None where that is not known.
         seeded_stream: Whether an unseeded reset continues the random stream of the seeded one before it.
 
+    Attributes:
+        steps_next: A step of the lane is one of its environment: ``plan`` need not be asked.
+
     Raises:
         ConfigurationError: ``max_episode_steps`` is less than 1.
     """
@@ -74,6 +77,7 @@ class LaneRules:
         self._seeded_stream = bool(seeded_stream)
         self._seed_flags = 0
         self._is_begun = False
+        self.steps_next = False
 
     @property
     def elapsed(self) -> int:
@@ -102,7 +106,7 @@ class LaneRules:
             seed: The seed that the environment was given.
         """
         self._episode.reset()
-        self._is_begun = True
+        self._is_begun = self.steps_next = True
         if seed is not None:
             self._seed_flags = self._seed_bit
         elif not self._seeded_stream:
@@ -131,9 +135,11 @@ class LaneRules:
         Returns:
             The row's flags.
         """
-        truncated = self._episode.noted(terminated=terminated, truncated=truncated)
-        if not (self._episode.is_over or is_reward_missing):
+        episode = self._episode
+        truncated = episode.noted(terminated=terminated, truncated=truncated)
+        if not (episode.is_over or is_reward_missing):
             return self._seed_flags
+        self.steps_next = not episode.is_over
         ended = TERMINATED * terminated | TRUNCATED * truncated
         return self._seed_flags | ended | REWARD_MISSING * is_reward_missing
 

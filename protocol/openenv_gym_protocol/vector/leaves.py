@@ -188,9 +188,7 @@ class ShortWay:
                 return self._pack(*value)
             except (struct.error, OverflowError, TypeError):
                 return None
-        return self._packed_array(value)
-
-    def _packed_array(self, value: Any) -> bytes | None:
+        # An array; in one function, as every step of every lane calls it.
         dtype = getattr(value, "dtype", None)
         if dtype is None or value.shape != self._shape:
             return None

@@ -27,6 +27,8 @@ class PayloadColumns:
         layout: The space's columns.
         field: The model's field that the space is about; None where the space has the names of the fields.
         bounds: Of an action, the bounds that the dtypes do not keep by themselves, each with its column's number.
+        short: The bytes that ``pack_value`` has for its one leaf, where that needs no closer look, and otherwise None:
+            most observations are one array or list. No payload but numbers as they are is packed here.
     """
 
     def __init__(self, layout: Layout, root: _Form, field: str | None) -> None:
@@ -37,7 +39,8 @@ class PayloadColumns:
         bounds = enumerate(layout.bounds()) if self._is_action else ()
         # Most models have one field of numbers, which needs no look at forms and paths.
         only = root if isinstance(root, _Leaf) else None
-        self._short_way = None if only is None or self._is_action else only.short_way(layout.leaves[0])
+        short_way = None if only is None or self._is_action else only.short_way(layout.leaves[0])
+        self.short: Callable[[Any], bytes | None] = _no_short_way if short_way is None else short_way.packed
         self._range = None if only is None else only.range
         self.bounds = [
             (column, each) for column, each in bounds if each.leaf.elements and not each.are_those_of_the_dtype
@@ -64,9 +67,9 @@ class PayloadColumns:
 
     def pack_value(self, value: Any) -> PackedRow:
         """Packs what the space is about: the model's field, or all of its fields; same errors as ``pack``."""
-        short = self.pack_shortly(value)
+        short = self.short(value)
         if short is not None:
-            return short
+            return (short,)
         parts: list[Any] = []
         try:
             self._root.take_apart(value, parts)
@@ -77,15 +80,6 @@ class PayloadColumns:
         except Misfit as misfit:
             raise self._misfit(misfit) from None
         return packed
-
-    def pack_shortly(self, value: Any) -> PackedRow | None:
-        """What ``pack_value`` gives, where that needs no closer look: most observations are one array or list.
-
-        Returns:
-            None where it does. No payload but numbers as they are is packed here.
-        """
-        packed = None if self._short_way is None else self._short_way.packed(value)
-        return None if packed is None else (packed,)
 
     def payload(self, value: Any) -> dict[str, Any]:
         """The fields of an action for one value of its space.
@@ -152,6 +146,10 @@ def payload_columns(
     field = root_field(space["spaces"] if space["type"] == "Dict" else None, resolved, reserved)
     part = resolved if field is None else resolved["properties"][field]
     return PayloadColumns(layout, _form(space, part, definitions, iter(layout.leaves)), field)
+
+
+def _no_short_way(_: Any) -> None:
+    """Of a space with more to it than one leaf of numbers."""
 
 
 class _Form(Protocol):

@@ -22,6 +22,9 @@ class LaneActions:
         batch: The actions as they came, checked.
         rows: How many.
         columns: How they belong to the fields of the action's model; None where they came as values.
+
+    Attributes:
+        ready: What ``value`` returns for each, once it was asked and all actions are inside their space.
     """
 
     def __init__(self, batch: Batch, rows: int, columns: PayloadColumns | None) -> None:
@@ -31,6 +34,7 @@ class LaneActions:
         self._plain = batch.values
         self._fields: list[dict[str, Any]] | None = None
         self._is_looked_at = columns is None
+        self.ready: Sequence[Any] | None = None
         self._values: Sequence[Any] | None = None
         self._are_inside = False
 
@@ -85,6 +89,8 @@ class LaneActions:
         else:
             values = self._from_arrays(self._columns, sys.modules["numpy"])
         self._values = values
+        if self._are_inside:
+            self.ready = values
         return values
 
     def _from_arrays(self, columns: PayloadColumns, numpy: Any) -> list[Any]:

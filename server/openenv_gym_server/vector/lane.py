@@ -168,12 +168,14 @@ class LaneDriver:
         """
         rules = self._rules
         # In production nothing can be reset: the host says so, and not that a reset is missing.
-        if self._may_reset and rules.plan() is Move.RESET:
+        if not rules.steps_next and self._may_reset and rules.plan() is Move.RESET:
             return run_to_end(self._reset_in_place(host, order.seed(position)))
-        left = order.left()
         if self._takes_values:
-            row = self._noted_values(host, host.step_values(actions.value(position), left))
+            ready = actions.ready
+            action = actions.value(position) if ready is None else ready[position]
+            row = self._noted_values(host, host.step_values(action, order.deadline))
         else:
+            left = order.left()
             options = _NO_OPTIONS if left is None else {"timeout_s": left}
             step = host.step_at_once if self._observations is None else host.step_in_columns
             row = self._noted(host, step(actions.fields(position), options))
@@ -213,7 +215,8 @@ class LaneDriver:
         )
         assert self._observations is not None
         try:
-            packed = self._observations.pack_value(value)
+            short = self._observations.short(value)
+            packed = self._observations.pack_value(value) if short is None else (short,)
             written = written_value(info) if info else None
             return self.lane, packed, None, reward if type(reward) is float else _reward(reward), flags, written
         except OpenEnvGymError as error:
@@ -246,9 +249,9 @@ def _as(row: Row, reward: float, flags: int) -> Row:
 def _packed(columns: PayloadColumns, observation: BaseModel) -> PackedRow:
     field = columns.field
     if field is not None and is_written_as_it_is(type(observation), field):
-        packed = columns.pack_shortly(getattr(observation, field))
-        if packed is not None:
-            return packed
+        short = columns.short(getattr(observation, field))
+        if short is not None:
+            return (short,)
     return columns.pack(fields_of(observation, as_columns=True))
 
 

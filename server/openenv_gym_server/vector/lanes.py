@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from openenv_gym_protocol.errors import InvalidMessage
 
 from openenv_gym_server.vector.lane import Driver, LaneDriver, Member
 from openenv_gym_server.vector.shares import Share
+
+_closed = attrgetter("member.closed")
 
 
 class Lanes:
@@ -55,8 +58,8 @@ class Lanes:
         """
         self._check(lanes)
         known = self._drivers
-        drivers: list[Any] = [known.get(lane) for lane in lanes]
-        if not (None in drivers or any([driver.member.closed for driver in drivers])):
+        drivers: list[Any] = list(map(known.get, lanes))
+        if not (None in drivers or any(map(_closed, drivers))):
             return drivers, list(range(len(lanes))), []
         there = [place for place, driver in enumerate(drivers) if driver is not None and not driver.member.closed]
         gone = [lane for place, lane in enumerate(lanes) if place not in there]
