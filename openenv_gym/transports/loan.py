@@ -156,12 +156,12 @@ class Loan:
         for place, connection in enumerate(awaited):
             if last == 0 and not self._wait(polls[connection], until):
                 return False  # a request that left just now is not answered yet
-            ahead = awaited[min(place + skipped, last)]
+            ahead = place + skipped
             while connection.is_awaited:
                 if not connection.read():
-                    if not self._wait(polls[ahead], until):
+                    if not self._wait(polls[awaited[min(ahead, last)]], until):
                         return False
-                    ahead = connection
+                    ahead = place
                 if self.is_over or self.is_wanted:
                     return False
         return True

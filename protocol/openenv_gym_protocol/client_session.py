@@ -38,6 +38,10 @@ class SessionState(Enum):
     """Closed by its owner, for good."""
 
 
+# A member of an enum, looked up by its name, takes as long as a rule: these are for what runs once a message.
+_READY, _WAITING = SessionState.READY, SessionState.WAITING
+
+
 def lost_session(call: str, cause: errors.OpenEnvGymError | None) -> errors.SessionLost:
     """The error of a call whose session is gone, which tells why."""
     reason = f" ({cause})" if cause else ""
@@ -93,11 +97,12 @@ class ClientSession:
         Returns:
             The frame to write.
         """
-        self.check(request)
+        if self.state is not _READY:
+            self.check(request)
         frame = codec.encode_request(request)
-        if not isinstance(request, CloseRequest):
+        if type(request) is not CloseRequest:  # isinstance asks pydantic, which takes its time
             self._open = request
-            self.state = SessionState.WAITING
+            self.state = _WAITING
         return frame
 
     def receive(self, frame: str | bytes) -> Reply:
@@ -115,16 +120,12 @@ class ClientSession:
         except errors.ProtocolFailure as error:
             self._lose(error)
             raise
-        if isinstance(reply, ErrorReply):
-            raise self._refused(reply)
-        if self._open is None or type(reply) is not ANSWER_OF[type(self._open)]:
-            asked = f"a {self._open.type} request" if self._open else "no request"
-            mismatch = errors.UnexpectedReply(f"The server sent a reply of type {reply.type!r} to {asked}.")
-            self._lose(mismatch)
-            raise mismatch
-        self._open = None
-        self.state = SessionState.READY
-        return reply
+        asked_for = self._open
+        if asked_for is not None and type(reply) is ANSWER_OF[type(asked_for)]:
+            self._open = None
+            self.state = _READY
+            return reply
+        raise self._refused(reply) if isinstance(reply, ErrorReply) else self._mismatched(reply)
 
     def lost(self, error: errors.OpenEnvGymError) -> errors.OpenEnvGymError:
         """Notes that the connection broke.
@@ -155,6 +156,12 @@ class ClientSession:
         else:
             self.state = SessionState.READY
         return error
+
+    def _mismatched(self, reply: Reply) -> errors.UnexpectedReply:
+        asked = f"a {self._open.type} request" if self._open else "no request"
+        mismatch = errors.UnexpectedReply(f"The server sent a reply of type {reply.type!r} to {asked}.")
+        self._lose(mismatch)
+        return mismatch
 
     def _lose(self, error: errors.OpenEnvGymError) -> None:
         self._open = None

@@ -32,6 +32,7 @@ _TEXT, _BINARY = Opcode.TEXT, Opcode.BINARY
 _DATA = (Opcode.CONTINUATION, _TEXT, _BINARY)
 _KNOWN = frozenset(Opcode)
 _WHOLE_TEXT, _WHOLE_BINARY = _FINAL | _TEXT, _FINAL | _BINARY
+_WHOLE = (_WHOLE_TEXT, _WHOLE_BINARY)
 
 Mask: TypeAlias = Callable[[bytes, bytes], bytes]
 """Masks a payload by a key of four bytes, or takes the mask off: the same operation."""
@@ -54,6 +55,8 @@ class Close(NamedTuple):
         return b"" if self.code == NO_STATUS else struct.pack("!H", self.code) + self.reason.encode()
 
 
+_NO_TEXT = Close(_INVALID_DATA, "text that is not UTF-8")
+
 Event: TypeAlias = tuple[Opcode, str | bytes | Close]
 """A whole message, TEXT as str and BINARY as bytes; a CLOSE with what it says; a PING or PONG with its bytes."""
 
@@ -68,14 +71,17 @@ class FrameReader:
     Attributes:
         violation: With what the connection has to be closed because the other end broke the rules, after which
             nothing is read; None while all is well.
+        missing: How many bytes the frame misses that has begun to come; 0 where none has.
     """
 
     def __init__(self, max_bytes: int, unmask: Mask | None = None) -> None:
         self.violation: Close | None = None
+        self.missing = 0
         self._max_bytes = max_bytes
         self._unmask = unmask
         self._mask_bit = 0 if unmask is None else _MASKED
         self._mask_bytes = 0 if unmask is None else 4
+        self._least_head = 2 + self._mask_bytes
         self._held: list[bytes] = []
         """Bytes of a frame that is not whole, as they came."""
         self._held_bytes = 0
@@ -84,11 +90,6 @@ class FrameReader:
         self._parts = bytearray()
         self._parts_opcode: Opcode | None = None
         self._ended = False
-
-    @property
-    def missing(self) -> int:
-        """How many bytes the frame misses that has begun to come; 0 where none has."""
-        return self._missing - self._held_bytes if self._held else 0
 
     def feed(self, data: bytes) -> list[Event]:
         """Takes bytes, and returns what they complete, in order.
@@ -100,33 +101,40 @@ class FrameReader:
         if self._held:
             self._held.append(data)
             self._held_bytes += len(data)
-            if self._held_bytes < self._missing:
+            self.missing = self._missing - self._held_bytes
+            if self.missing > 0:
                 return []
             data = b"".join(self._held)
             self._held.clear()
+            self.missing = 0
         events: list[Event] = []
         try:
             used = self._read(data, events)
-        except _Broken as broken:
-            self.violation, self._ended = broken.close, True
+        except (_Broken, UnicodeDecodeError) as fault:
+            self.violation, self._ended = fault.close if isinstance(fault, _Broken) else _NO_TEXT, True
             return events
         if used < len(data):
             self._held.append(data[used:] if used else data)
             self._held_bytes = len(data) - used
+            self.missing = self._missing - self._held_bytes
         return events
 
     def _read(self, data: bytes, events: list[Event]) -> int:
         start, size = 0, len(data)
         while size - start >= 2 and not self._ended:
             first, second = data[start], data[start + 1]
-            if (first != _WHOLE_TEXT and first != _WHOLE_BINARY) or self._parts_opcode is not None:
+            is_whole = first in _WHOLE and self._parts_opcode is None
+            if not is_whole or second & _MASKED != self._mask_bit:
                 self._check(first, second)
-            if second & _MASKED != self._mask_bit:
-                raise _Broken(_PROTOCOL_ERROR, "a client must mask its frames, and a server must not")
-            length, head = self._measure(data, start)
-            if length is None:
+            length, head = second & _LENGTH, self._least_head
+            is_long = length >= 126
+            if is_long:
+                head += 2 if length == 126 else 8
+            if size - start < head:
                 self._missing = head
                 return start
+            if is_long:
+                length = int.from_bytes(data[start + 2 : start + head - self._mask_bytes], "big")
             if len(self._parts) + length > self._max_bytes and first & _OPCODE in _DATA:
                 raise _Broken(_TOO_LARGE, f"a message of more than {self._max_bytes} bytes")
             body = start + head
@@ -134,21 +142,16 @@ class FrameReader:
                 self._missing = head + length
                 return start
             start = body + length
-            payload = data[body:start]
-            self._take(first, payload if self._unmask is None else self._unmask(payload, data[body - 4 : body]), events)
+            carried = data[body:start]
+            payload = carried if self._unmask is None else self._unmask(carried, data[body - 4 : body])
+            if first == _WHOLE_TEXT:
+                events.append((_TEXT, payload.decode()))
+            elif first == _WHOLE_BINARY:
+                events.append((_BINARY, payload))
+            else:
+                self._take(first, payload, events)
         self._missing = 2
         return start
-
-    def _measure(self, data: bytes, start: int) -> tuple[int | None, int]:
-        """The length of a payload and of its head; None and what is missing, if not all of the head is there."""
-        length, head = data[start + 1] & _LENGTH, 2 + self._mask_bytes
-        if length >= 126:
-            head += 2 if length == 126 else 8
-        if len(data) - start < head:
-            return None, head
-        if length >= 126:
-            length = int.from_bytes(data[start + 2 : start + head - self._mask_bytes], "big")
-        return length, head
 
     def _check(self, first: int, second: int) -> None:
         opcode = first & _OPCODE
@@ -159,14 +162,11 @@ class FrameReader:
                 raise _Broken(_PROTOCOL_ERROR, "a control frame that is long or in parts")
         elif (opcode == Opcode.CONTINUATION) != (self._parts_opcode is not None):
             raise _Broken(_PROTOCOL_ERROR, "a message within another, or the rest of none")
+        if second & _MASKED != self._mask_bit:
+            raise _Broken(_PROTOCOL_ERROR, "a client must mask its frames, and a server must not")
 
     def _take(self, first: int, payload: bytes, events: list[Event]) -> None:
-        if first == _WHOLE_TEXT:
-            events.append((_TEXT, _text(payload)))
-            return
-        if first == _WHOLE_BINARY:
-            events.append((_BINARY, payload))
-            return
+        """Takes a frame that is no whole message of data."""
         opcode = Opcode(first & _OPCODE)
         if opcode not in _DATA:
             self._ended = opcode is Opcode.CLOSE
@@ -182,7 +182,7 @@ class FrameReader:
         whole = bytes(self._parts)
         opcode, self._parts_opcode = self._parts_opcode, None
         self._parts = bytearray()
-        return (_TEXT, _text(whole)) if opcode is _TEXT else (_BINARY, whole)
+        return (_TEXT, whole.decode()) if opcode is _TEXT else (_BINARY, whole)
 
 
 class _Broken(Exception):
@@ -232,10 +232,3 @@ def _head(opcode: int, size: int, mask_bit: int) -> bytes:
 def may_travel(code: int) -> bool:
     """Whether a close code may travel: those of the standard and its registry, and private ones."""
     return 1000 <= code <= 1003 or 1007 <= code <= 1014 or 3000 <= code <= 4999
-
-
-def _text(payload: bytes) -> str:
-    try:
-        return payload.decode()
-    except UnicodeDecodeError as error:
-        raise _Broken(_INVALID_DATA, "text that is not UTF-8") from error

@@ -128,9 +128,9 @@ class Inbox:
 
     def take(self) -> list[Answer]:
         """Takes all answers out."""
-        taken = []
-        while self._answers:
-            answer = self._answers.popleft()
+        answers, taken = self._answers, []
+        while answers:
+            answer = answers.popleft()
             self._taken += answer.settled
             taken.append(answer)
         return taken

@@ -18,6 +18,8 @@ from openenv_gym.bridge.servers.server import Server
 from openenv_gym.transports.address import websocket_url
 from openenv_gym.transports.base import Connection, Connector
 
+_LOST = SessionState.LOST  # looked up by its name, it takes as long as a rule
+
 
 class Waiter(Protocol):
     """Who waits for the replies of some lanes."""
@@ -100,7 +102,7 @@ class Lane:
         except OpenEnvGymError as error:
             self._settle(error)
             return
-        if isinstance(request, ResetRequest):
+        if type(request) is ResetRequest:  # isinstance asks pydantic, which takes its time
             self._was_reset = True
         try:
             if self._connection is None:
@@ -146,7 +148,7 @@ class Lane:
             outcome = self._session.receive(frame)
         except OpenEnvGymError as error:
             outcome = error
-        if self._session.state is SessionState.LOST:
+        if self._session.state is _LOST:
             self._drop()
         self._settle(outcome)
 

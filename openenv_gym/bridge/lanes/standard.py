@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from openenv_gym_protocol.codec import written_step
 from openenv_gym_protocol.errors import InvalidAction, OpenEnvGymError
@@ -79,7 +79,8 @@ class StandardGroup:
 
     def ask(self, call: str, requests: Mapping[int, AnyRequest]) -> list[Ask]:
         """Asks lanes whatever the standard wire has."""
-        return [LanesAsk(self, call, [(self._lane(lane), request) for lane, request in requests.items()])]
+        lanes = cast("Mapping[int, Lane]", self._lanes)  # those of the vector wire have a group of their own
+        return [LanesAsk(self, call, [(lanes[lane], request) for lane, request in requests.items()])]
 
     def reset(
         self, seeds: Mapping[int, int | None], once: Mapping[str, Any] | None, timeout: float | None
@@ -121,11 +122,6 @@ class StandardGroup:
     def read_one(self, interface: Interface, answer: Answer, state: LaneState) -> Row:
         """Reads the answer of the only lane that was asked."""
         return state.reader.read(interface, answer.reply, is_reset=answer.call == "reset")
-
-    def _lane(self, index: int) -> Lane:
-        lane = self._lanes[index]
-        assert isinstance(lane, Lane)  # lanes of the vector wire have a group of their own
-        return lane
 
 
 def _written(interface: Interface, lane: int, action: Any) -> WrittenStep:

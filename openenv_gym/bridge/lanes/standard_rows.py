@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,15 +69,22 @@ def _told_apart(rows: Rows, answers: Sequence[Answer], states: LaneStates) -> Se
     assert rows.observed is not None
     told = [answer.reply.data for answer in answers]
     given = [data.reward for data in told]
+    has_missing = None in given
+    numbers = [0.0 if reward is None else reward for reward in given] if has_missing else given
     try:
-        rewards = np.array([0.0 if reward is None else reward for reward in given], np.float64)
+        rewards = np.array(numbers, np.float64)
     except OverflowError:
         return range(len(answers))
-    calls = [answer.call == "step" for answer in answers]
-    is_midst = [not (data.done or data.metadata or data.all_metadata) for data in told]
+    # With metadata, wherever it may stand, a row is read for itself.
+    is_midst = [
+        answer.call == "step" and not (data.done or data.metadata or data.observation.get("metadata"))
+        for answer, data in zip(answers, told, strict=True)
+    ]
     lanes = lane_set(rows.observed, len(states))
-    missing: NDArray[Any] = np.array([reward is None for reward in given])
-    is_plain = np.array(calls) & is_midst & states.steady[lanes.index]
+    missing: NDArray[np.bool_] = np.zeros(len(given), np.bool_)
+    if has_missing:
+        missing[:] = [reward is None for reward in given]
+    is_plain = states.steady[lanes.index] & is_midst
     seed_applied = states.seed_applied[lanes.index]
     rows.plain, others = plain_rows(lanes, states, is_plain, rewards, seed_applied, missing)
     return others
