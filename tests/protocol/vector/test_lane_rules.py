@@ -139,15 +139,16 @@ def test_the_flag_of_a_seed_says_what_is_known_of_seeds() -> None:
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_a_lane_that_need_not_be_asked_for_its_plan_steps(mode: AutoresetMode) -> None:
     rules = LaneRules(mode, max_episode_steps=2)
-    assert not rules.steps_next, "no episode has begun"
+    told = [rules.steps_next]  # no episode has begun
     rules.reset()
-    assert rules.steps_next
+    told.append(rules.steps_next)
     assert rules.plan() is Move.STEP
     rules.stepped(None, terminated=False, truncated=False)
-    assert rules.steps_next
+    told.append(rules.steps_next)
     assert rules.plan() is Move.STEP
     rules.stepped(1.0, terminated=False, truncated=False)
-    assert not rules.steps_next, "the time limit ended the episode"
+    told.append(rules.steps_next)  # the time limit ended the episode
+    assert told == [False, True, True, False]
     rules.reset_in_place()
     assert rules.steps_next
     assert rules.plan() is Move.STEP
