@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -25,6 +26,11 @@ _WHOLE_GROUPS = "whole groups"
 
 _compared: Counter[str] = Counter()
 _whole_groups: set[str] = set()
+
+
+def pytest_configure() -> None:
+    """Takes interrupts as Python does: whoever starts a job in the background has it ignore them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

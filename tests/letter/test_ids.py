@@ -17,7 +17,7 @@ import openenv_gym  # noqa: F401  (it registers the ids)
 from tests.letter.requirements import requirement
 
 SPECS = {id: spec for id, spec in gymnasium.registry.items() if spec.namespace == "openenv"}
-SERVED_ELSEWHERE = {"openenv/Remote-v0", "openenv/Gymnasium-v0"}
+SERVED_ELSEWHERE = {"openenv/Remote-v0", "openenv/Gymnasium-v0", "openenv/Space-v0"}
 BUNDLED = [id for id, spec in SPECS.items() if id not in SERVED_ELSEWHERE and "space" not in spec.kwargs]
 """The ids whose keywords are known without a server."""
 
