@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,11 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def _seconds(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < math.inf else None
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
@@ -81,6 +87,7 @@ _DATA: dict[type[OpenEnvGymError], dict[str, Callable[[Any], Any]]] = {
     errors.ServerStartError: {"logs": _text, "exit_code": _count},
     errors.ImageBuildError: {"step": _count, "command": _text, "exit_code": _count, "logs": _text},
     errors.CapacityReached: {"active_sessions": _count, "max_sessions": _count},
+    errors.RateLimited: {"retry_after": _seconds},
     errors.InvalidMessage: {"errors": _faults},
 }
 """The data of each class, with what reads it: a stranger may have sent anything."""

@@ -22,6 +22,7 @@ WITH_DATA: list[tuple[OpenEnvGymError, dict[str, Any]]] = [
         {"step": 2, "command": "RUN make", "exit_code": 1, "logs": "no rule"},
     ),
     (errors.CapacityReached("x", active_sessions=8, max_sessions=8), {"active_sessions": 8, "max_sessions": 8}),
+    (errors.RateLimited("x", retry_after=1.5), {"retry_after": 1.5}),
     (errors.InvalidMessage("x", errors=[{"loc": ["a"]}]), {"errors": [{"loc": ["a"]}]}),
 ]
 
@@ -102,6 +103,8 @@ def test_an_unknown_kind_is_an_error_of_its_class(kind: str, failure_class: str,
         ("CapacityReached", {"max_sessions": "many", "active_sessions": True}, {"max_sessions": None}),
         ("FactoryError", {"factory_name": [1]}, {"factory_name": None}),
         ("ServerStartError", {"logs": None, "exit_code": 1.5}, {"logs": "", "exit_code": None}),
+        ("RateLimited", {"retry_after": float("inf")}, {"retry_after": None}),
+        ("RateLimited", {"retry_after": -1}, {"retry_after": None}),
         ("StepTimeout", {"message": "other", "args": [1]}, {"message": "what happened"}),
     ],
 )
