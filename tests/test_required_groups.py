@@ -78,7 +78,8 @@ def test_what_a_worker_captured_is_told_though_no_utf_8_can_say_it(tmp_path: Pat
 def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Runs a folder's tests under the hooks of this test suite."""
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    interop: x\n", encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **environ}
+    own = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    environment = {**own, "PYTHONPATH": str(REPOSITORY), **environ}
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(
         [*command, str(folder)], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False

@@ -12,6 +12,7 @@ from tests.support.apps.counting import CountAction, CountingEnvironment, CountO
 from tests.support.apps.exclusive import Board, ExclusiveEnvironment, Move
 from tests.support.apps.lanes import Command
 from tests.support.apps.pushes import Place, Push, Pushes, SeededPushes
+from tests.support.log_records import records_of_ours
 
 assert Pushes.spaces is not None
 PUSHES = Pushes.spaces
@@ -101,7 +102,7 @@ def test_many_lanes_whose_model_has_no_place_for_their_space_are_refused_when_th
 
 def test_the_log_tells_of_autoresets_that_depend_on_no_seed(caplog: pytest.LogCaptureFixture) -> None:
     create_app(SeededPushes, Push, Place)
-    assert not caplog.records
+    assert not records_of_ours(caplog)
     create_app(Pushes, Push, Place)
     assert "next_seeds" in caplog.text
 

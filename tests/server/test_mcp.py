@@ -20,6 +20,8 @@ from openenv_gym_server.config import ServerMode
 from openenv_gym_server.mcp import MCPEnvironment
 from openenv_gym_server.tool_episode import ToolState
 
+from tests.support.log_records import records_of_ours
+
 
 class Calculator(MCPEnvironment):
     def __init__(self) -> None:
@@ -86,7 +88,7 @@ def test_a_wrong_argument_is_the_agents_doing_and_not_logged(caplog: pytest.LogC
         observation = call(Calculator(), "add", **arguments)
         assert observation.error is not None
         assert observation.error.error_type == kind
-    assert not caplog.records
+    assert not records_of_ours(caplog)
 
 
 def test_a_tool_can_be_added_later_by_decorator() -> None:

@@ -17,6 +17,7 @@ from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import pool_location
 from openenv_gym.providers.watchdog.keepers import LOST_EXIT_CODE
 from openenv_gym.providers.watchdog_client import WatchdogClient, own_server
+from tests.support.log_records import records_of_ours
 from tests.support.pools import all_end, eventually, keepers_of
 
 PROGRAM = Path(__file__).parents[2] / "support" / "programs" / "scripted_keeper.py"
@@ -196,7 +197,7 @@ def test_what_a_keeper_could_not_end_is_told_with_how_to_find_it(
     else:
         pool.shutdown()
         owner.close()
-    assert [each.levelname for each in caplog.records] == ["WARNING"]
+    assert [each.levelname for each in records_of_ours(caplog)] == ["WARNING"]
     assert "`look for it` lists what is left" in caplog.text
 
 

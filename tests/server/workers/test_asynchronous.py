@@ -13,6 +13,8 @@ import pytest
 from openenv_gym_server.workers.asynchronous import AsyncLoop, AsyncWorker
 from openenv_gym_server.workers.base import Job
 
+from tests.support.log_records import records_of_ours
+
 PATIENCE = 20.0
 
 
@@ -112,7 +114,7 @@ def test_a_blocked_loop_is_noticed_and_logged_once_with_the_place(caplog: pytest
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(scene())
-    assert len(caplog.records) == 1
+    assert len(records_of_ours(caplog)) == 1
     assert "session-1" in caplog.text
     assert "block_the_loop" in caplog.text
 

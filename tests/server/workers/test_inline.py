@@ -8,6 +8,8 @@ from openenv_gym_server.counters import Counters
 from openenv_gym_server.workers.base import Job
 from openenv_gym_server.workers.inline import SLOW_SECONDS, InlineWorker
 
+from tests.support.log_records import records_of_ours
+
 
 async def quick() -> str:
     return "done"
@@ -36,4 +38,4 @@ def test_slow_jobs_are_counted_and_logged_ever_more_rarely(caplog: pytest.LogCap
         for _ in range(5):
             worker.submit(Job(slow, lambda _: None))
     assert counters.slow_inline_calls == 5
-    assert [record.getMessage().count("session-1") for record in caplog.records] == [1, 1, 1]
+    assert [record.getMessage().count("session-1") for record in records_of_ours(caplog)] == [1, 1, 1]
