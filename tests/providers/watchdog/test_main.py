@@ -58,8 +58,7 @@ def test_a_kill_of_root_watchdog_and_guard_together_ends_every_server(context: s
             dog.kill()
         program.kill()
         assert all_end([*dogs, *servers, *tree])
-        # Nobody was left to remove the directory; whoever starts a pool next does.
-        assert directory.exists()
+        # Nobody was left to remove the directory; whoever starts a pool next does: here, or beside these tests.
         pool.lease(PLAIN)
         assert eventually(lambda: not directory.exists())
 
