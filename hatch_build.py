@@ -9,7 +9,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _TARGET = "openenv_gym_registry/projects"
-_LEFT_OUT = {"__pycache__", "build", "dist", "node_modules", "outputs", "tests", "vendor"}
+_LEFT_OUT = {"__pycache__", "node_modules"}
+_LEFT_OUT_OF_A_PROJECT = _LEFT_OUT | {"build", "dist", "outputs", "tests", "vendor"}
+"""What is beside the code in a project's folder; further down, such a name is part of the project."""
 
 
 class BundledProjects(BuildHookInterface[Any]):
@@ -26,16 +28,16 @@ class BundledProjects(BuildHookInterface[Any]):
         if not manifests:
             raise FileNotFoundError(f"no environment project in {projects}: a wheel without them would not work")
         for manifest in manifests:
-            for path in _files(manifest.parent):
+            for path in _files(manifest.parent, _LEFT_OUT_OF_A_PROJECT):
                 target = f"{_TARGET}/{path.relative_to(projects).as_posix()}"
                 build_data["force_include"][str(path)] = target
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path, left_out: set[str]) -> Iterator[Path]:
     for path in sorted(folder.iterdir()):
-        if path.name in _LEFT_OUT or path.suffix == ".pyc" or (path.is_dir() and path.name.startswith(".")):
+        if path.name in left_out or path.suffix == ".pyc" or (path.is_dir() and path.name.startswith(".")):
             continue
         if path.is_dir():
-            yield from _files(path)
+            yield from _files(path, _LEFT_OUT)
         else:
             yield path

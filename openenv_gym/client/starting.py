@@ -142,8 +142,7 @@ def start_in_container(
             raise UnknownOption(f"{name}= is {instead} here.")
     if "token" in keywords:
         raise ConfigurationError("The container gets a token of its own; leave token= out.")
-    # Made and dropped: what is wrong with a keyword is said before anything is started.
-    timeouts = kind("http://127.0.0.1:1", **keywords)._settings.timeouts
+    timeouts = _checked(kind, keywords)
 
     def make(server: ServerHandle) -> ClientT:
         client = kind(server.base_url, token=server.token, **keywords)
@@ -170,7 +169,7 @@ def start_in_space(
     """
     if not isinstance(space, str):
         raise ConfigurationError(f"The Space must be a text such as 'owner/name', not {space!r:.80}.")
-    timeouts = kind("http://127.0.0.1:1", **keywords)._settings.timeouts
+    timeouts = _checked(kind, keywords)
     given = {"name": "space", "space": space, "revision": revision, "hub_token": hub_token}
     headers = dict(keywords.pop("headers", None) or {})
 
@@ -180,6 +179,11 @@ def start_in_space(
         return client
 
     return StartingClient(_start(server_request(path=None, image=None, provider=given, settings=None), timeouts), make)
+
+
+def _checked(kind: type[ClientT], keywords: dict[str, Any]) -> Timeouts:
+    """The timeouts of a client that is to come; what is wrong with a keyword is said before anything is started."""
+    return kind("http://127.0.0.1:1", **keywords)._settings.timeouts  # made and dropped
 
 
 def _container_start(

@@ -19,7 +19,7 @@ from openenv_gym.transports.io_thread import io_thread
 
 _logger = logging.getLogger("openenv_gym")
 
-_FAILED = {
+FAILED_STAGES = {
     "BUILD_ERROR": "could not be built",
     "RUNTIME_ERROR": "ended with an error",
     "CONFIG_ERROR": "has a wrong configuration",
@@ -74,12 +74,12 @@ def wait_for_space(address: SpaceAddress, status: SpaceStatus, deadline: Deadlin
 
 
 def _check_stage(address: SpaceAddress, runtime: Runtime) -> None:
-    if runtime.stage not in _FAILED:
+    if runtime.stage not in FAILED_STAGES:
         return
     log = "build" if runtime.stage == "BUILD_ERROR" else "container"
     code = _EXIT_CODE.search(runtime.problem)
     raise errors.ServerStartError(
-        f"The Space {address.name} {_FAILED[runtime.stage]} ({runtime.stage}). Its log is at "
+        f"The Space {address.name} {FAILED_STAGES[runtime.stage]} ({runtime.stage}). Its log is at "
         f"{address.page_url}?logs={log}.{f' It ends:{chr(10)}{runtime.problem}' if runtime.problem else ''}",
         logs=runtime.problem,
         exit_code=int(code[1]) if code else None,

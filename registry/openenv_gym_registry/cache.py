@@ -32,8 +32,8 @@ class Cached:
 
     @property
     def age(self) -> timedelta:
-        """How long ago that was; a clock that was set back makes it no younger than now."""
-        return max(datetime.now(UTC) - self.seen, timedelta(0))
+        """How long ago that was."""
+        return age_of(self.seen)
 
 
 class DiskCache:
@@ -77,6 +77,11 @@ def _text(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise TypeError
     return value
+
+
+def age_of(seen: datetime) -> timedelta:
+    """How long ago something was seen; a clock that was set back makes it no younger than now."""
+    return max(datetime.now(UTC) - seen, timedelta(0))
 
 
 def in_words(age: timedelta) -> str:

@@ -13,10 +13,10 @@ from openenv_gym_protocol.errors import ConfigurationError, ServerStartError
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.docker.vendored import own_wheel
 from openenv_gym.providers.space_status import SpaceStatus
-from openenv_gym.providers.space_waking import wait_for_space
+from openenv_gym.providers.space_waking import FAILED_STAGES, wait_for_space
 from openenv_gym_registry.hub import require_hub
 from openenv_gym_registry.manifest import read_manifest
-from openenv_gym_registry.source import parse_space
+from openenv_gym_registry.source import parse_space, space_with_id
 from openenv_gym_registry.space_address import address_of, hub_token
 from openenv_gym_registry.space_files import SpaceFile, space_files
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _PAUSE = 1.0
 _GRACE = 30.0
 """Seconds within which the Hub must have begun with a commit; until then, what it says may be of the one before."""
-
-_OVER = ("BUILD_ERROR", "RUNTIME_ERROR", "CONFIG_ERROR", "NO_APP_FILE", "PAUSED", "STOPPED", "DELETING")
 
 
 @dataclass(frozen=True)
@@ -160,19 +158,17 @@ def fork(
         ConfigurationError: A revision is named, or there is a Space of the copy's name.
         OpenEnvGymError: The Hub refuses or cannot be asked.
     """
-    named, id = parse_space(original), space_id(space)
+    (named, original_id), id = space_with_id(original), space_id(space)
     if named.revision is not None:
         raise ConfigurationError(
             f"A fork has what the Space has now: leave @{named.revision} out, or pull that revision and push it."
         )
-    if named.id is None:
-        raise ConfigurationError(f"{original!r} tells the host only; write owner/name.")
     require_hub()
     from openenv_gym_registry.hub.writing import SpaceWriter
 
     writer = SpaceWriter(id)
     writer.check_token()
-    writer.fork_of(named.id, private=private, secrets=secrets or {}, variables=variables or {})
+    writer.fork_of(original_id, private=private, secrets=secrets or {}, variables=variables or {})
     return id
 
 
@@ -197,7 +193,7 @@ def wait_until_running(space: str, commit: str | None, seconds: float, tell: Cal
     status.begin()
     grace, stages = Deadline(_GRACE), [""]
     while commit is not None:
-        has_begun = grace.passed or any(stage not in ("", "RUNNING", *_OVER) for stage in stages)
+        has_begun = grace.passed or any(stage not in ("", "RUNNING", *FAILED_STAGES) for stage in stages)
         if _is_settled(status, commit, has_begun=has_begun):
             break
         if status.runtime.stage not in (None, stages[-1]):
@@ -219,7 +215,7 @@ def _is_settled(status: SpaceStatus, commit: str, *, has_begun: bool) -> bool:
     runtime = status.runtime
     if runtime.stage == "RUNNING":
         return runtime.sha == commit or (runtime.sha is None and has_begun)
-    return runtime.stage in _OVER and (runtime.sha == commit or has_begun)
+    return runtime.stage in FAILED_STAGES and (runtime.sha == commit or has_begun)
 
 
 def space_id(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -15,9 +14,8 @@ from openenv_gym_protocol.errors import ConfigurationError, ProtocolFailure
 
 from openenv_gym_registry.hub import require_hub
 from openenv_gym_registry.manifest import MANIFEST_NAME
-from openenv_gym_registry.source import parse_space
+from openenv_gym_registry.source import is_commit, space_with_id
 
-_FULL_ID = re.compile(r"[0-9a-f]{40}")
 _NOTES = ".cache/huggingface"
 """Where huggingface_hub keeps its notes on what it has downloaded."""
 
@@ -49,10 +47,8 @@ def pull(text: str, folder: str | Path | None = None) -> PulledProject:
             file's name leads out of the folder. Nothing was written.
         OpenEnvGymError: The Hub cannot be asked; nothing is left of what was downloaded.
     """
-    space = parse_space(text)
-    if space.id is None:
-        raise ConfigurationError(f"{text!r} tells the host only; write owner/name, or the address of the Space's page.")
-    target = Path(folder if folder is not None else space.id.partition("/")[2]).expanduser().absolute()
+    space, id = space_with_id(text)
+    target = Path(folder if folder is not None else id.partition("/")[2]).expanduser().absolute()
     if target.exists() or target.is_symlink():
         raise ConfigurationError(f"{target} is there already. Name another folder: openenv pull {text} FOLDER.")
     require_hub()
@@ -60,20 +56,20 @@ def pull(text: str, folder: str | Path | None = None) -> PulledProject:
     from openenv_gym_registry.hub.reading import HubReader
     from openenv_gym_registry.hub.session import HubSession
 
-    row = HubReader(HubSession()).space(space.id, space.revision)
-    sha = _checked(space.id, row)
+    row = HubReader(HubSession()).space(id, space.revision)
+    sha = _checked(id, row)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as place:
             made = Path(place) / "project"
-            download_space(space.id, sha, made)
+            download_space(id, sha, made)
             shutil.rmtree(made / _NOTES, ignore_errors=True)
             with contextlib.suppress(OSError):  # the Space has more there
                 (made / _NOTES).parent.rmdir()
             made.rename(target)
     except OSError as error:
         raise ConfigurationError(f"{target} cannot be written: {error}") from error
-    return PulledProject(space.id, sha, target)
+    return PulledProject(id, sha, target)
 
 
 def refuse_ways_out(paths: Iterable[str], space: str) -> None:
@@ -98,7 +94,7 @@ def _checked(space: str, row: Any) -> str:
         paths = [str(each["rfilename"]) for each in row["siblings"]]
     except (LookupError, TypeError) as error:
         raise ProtocolFailure(f"The Hub does not tell the files of {space}.") from error
-    if not isinstance(sha, str) or not _FULL_ID.fullmatch(sha):
+    if not is_commit(sha):
         raise ProtocolFailure(f"The Hub does not tell the commit of {space}.")
     refuse_ways_out(paths, space)
     if MANIFEST_NAME not in paths:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import tempfile
@@ -13,9 +12,8 @@ from pathlib import Path
 from openenv_gym_protocol.errors import ConfigurationError, ProviderError
 
 from openenv_gym_registry.hub import require_hub
-from openenv_gym_registry.source import Space, parse_space
+from openenv_gym_registry.source import Space, is_commit, parse_space
 
-_FULL_ID = re.compile(r"[0-9a-f]{40}")
 _SHOWN_LINES = 20
 
 
@@ -87,7 +85,7 @@ def _trusted(space: Space, revision: str | None, *, is_trusted: bool) -> Space:
     if space.revision is not None and revision not in (None, space.revision):
         raise ConfigurationError(f"{space.id}@{space.revision} and revision={revision!r} name two revisions.")
     wanted = revision or space.revision
-    if wanted is None or not _FULL_ID.fullmatch(wanted):
+    if not is_commit(wanted):
         raise ConfigurationError(
             f"{why}, and a branch, a tag or a short id may be another commit tomorrow: revision= takes the full id of "
             f"a commit, 40 letters and digits, not {wanted!r}. The page of {space.id} lists its commits."

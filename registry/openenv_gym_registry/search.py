@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from openenv_gym_protocol.errors import ConfigurationError
 
-from openenv_gym_registry.cache import write_whole
+from openenv_gym_registry.cache import age_of, write_whole
 from openenv_gym_registry.catalogue import known_spaces, synced_spaces_path
 from openenv_gym_registry.hub import require_hub
 from openenv_gym_registry.manifest import MANIFEST_NAME, Manifest, parse_manifest
-from openenv_gym_registry.source import parse_space
+from openenv_gym_registry.source import parse_space, space_with_id
 
 if TYPE_CHECKING:
     from openenv_gym_registry.hub.reading import HubReader
@@ -66,7 +66,7 @@ class SpaceInfo:
     @property
     def age(self) -> timedelta:
         """How long ago the Hub said so."""
-        return max(datetime.now(UTC) - self.seen, timedelta(0))
+        return age_of(self.seen)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def search(words: str = "", *, limit: int = 20, offline: bool = False, refresh: 
     rows = [row for row in reader.spaces() if all(word in _searched(row) for word in wanted)]
     seen = reader.seen or datetime.now(UTC)
     spaces = tuple(_info(row, seen) for row in rows[:limit])
-    age = None if reader.seen is None else max(datetime.now(UTC) - reader.seen, timedelta(0))
+    age = None if reader.seen is None else age_of(reader.seen)
     return SearchResult(spaces, age, reader.is_stale, len(rows))
 
 
@@ -143,13 +143,11 @@ def lookup(text: str, *, offline: bool = False) -> SpaceInfo:
         OpenEnvGymError: The Hub cannot be asked; the message says what to do.
         ProviderError: huggingface_hub is not installed.
     """
-    space = parse_space(text)
-    if space.id is None:
-        raise ConfigurationError(f"{text!r} tells the host only; write owner/name, or the address of the Space's page.")
+    space, id = space_with_id(text)
     reader = _reader(offline=offline)
-    row = reader.space(space.id, space.revision)
+    row = reader.space(id, space.revision)
     seen = reader.seen or datetime.now(UTC)
-    manifest, problem = _manifest(reader, space.id, row.get("sha"))
+    manifest, problem = _manifest(reader, id, row.get("sha"))
     return _info(row, seen, manifest, problem)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from openenv_gym_protocol.errors import ConfigurationError
@@ -14,6 +14,7 @@ _HUB_SCHEME = "hf://spaces/"
 _IMAGE_HOST = "registry.hf.space"
 _SPACE_HOST = re.compile(r"^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\.hf\.space$")
 _PART = re.compile(r"^[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _REVISION = re.compile(r"^[A-Za-z0-9](?:[A-Za-z0-9_./-]*[A-Za-z0-9_])?$")
 _IMAGE = re.compile(
     r"^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
@@ -135,6 +136,26 @@ def parse_space(text: str) -> Space:
     if host in _HUB_HOSTS:
         return _hub_page(parts, text)
     return _space_host(parts, text)
+
+
+def space_with_id(text: str) -> tuple[Space, str]:
+    """Reads a Space as ``parse_space`` does, where its id has to be known.
+
+    Returns:
+        The Space, and its id.
+
+    Raises:
+        ConfigurationError: It names no Space, or only its host.
+    """
+    space = parse_space(text)
+    if space.id is None:
+        raise ConfigurationError(f"{text!r} tells the host only; write owner/name, or the address of the Space's page.")
+    return space, space.id
+
+
+def is_commit(revision: object) -> TypeGuard[str]:
+    """Whether a revision is the full id of a commit, which names the same files for ever."""
+    return isinstance(revision, str) and _COMMIT.fullmatch(revision) is not None
 
 
 def space_subdomain(space_id: str) -> str:

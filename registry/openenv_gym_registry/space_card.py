@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import yaml
 from openenv_gym_protocol.errors import ConfigurationError
+
+from openenv_gym_registry.yaml_lines import read_yaml
 
 README_NAME = "README.md"
 _MARK = "---"
 TAG = "openenv"
+"""What Spaces with an environment are tagged."""
 
 
 def check_card(text: str | None, port: int) -> None:
@@ -32,29 +35,37 @@ def check_card(text: str | None, port: int) -> None:
 def _problem(text: str | None, port: int) -> str | None:
     if text is None:
         return f"The project has no {README_NAME}."
-    card = _front_matter(text)
-    if isinstance(card, str):
-        return card
+    try:
+        card = front_matter(text)
+    except ConfigurationError as error:
+        return f"{error.message.rstrip('.')}."
     if card.get("sdk") != "docker":
         return f"{README_NAME} does not say sdk: docker."
     if card.get("app_port") != port:
         return f"{README_NAME} does not say app_port: {port}, where the server listens."
-    tags = card.get("tags")
-    if not isinstance(tags, list) or TAG not in tags:
+    if not is_tagged(card):
         return f"{README_NAME} lacks the tag {TAG}, by which environments are found."
     return None
 
 
-def _front_matter(text: str) -> dict[str, Any] | str:
-    """The front matter, or what is wrong with it."""
+def front_matter(text: str) -> dict[str, Any]:
+    """The front matter of a README.
+
+    Raises:
+        ConfigurationError: It has none, or it is not one of names and values in YAML.
+    """
     lines = text.lstrip("\ufeff").splitlines()
     if not lines or lines[0].strip() != _MARK or _MARK not in (line.strip() for line in lines[1:]):
-        return f"{README_NAME} has no front matter."
+        raise ConfigurationError(f"{README_NAME} has no front matter.")
     end = next(number for number, line in enumerate(lines[1:], 1) if line.strip() == _MARK)
-    try:
-        card = yaml.safe_load("\n".join(lines[1:end]))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = "" if mark is None else f", line {mark.line + 2}"
-        return f"The front matter of {README_NAME} is no YAML{where}."
-    return card if isinstance(card, dict) else f"The front matter of {README_NAME} holds no names and values."
+    # The first line stays, empty, for the numbers of those below.
+    card, _ = read_yaml("\n".join(["", *lines[1:end]]), origin=f"The front matter of {README_NAME} is no YAML")
+    if not isinstance(card, dict):
+        raise ConfigurationError(f"The front matter of {README_NAME} holds no names and values.")
+    return card
+
+
+def is_tagged(card: Mapping[str, Any]) -> bool:
+    """Whether a front matter has the tag by which environments are found."""
+    tags = card.get("tags")
+    return isinstance(tags, list) and TAG in tags

@@ -41,19 +41,18 @@ AS_COLUMNS = "as_columns"
 """The key of pydantic's context that tells serialisers that no JSON is meant: arrays of pixels may stay arrays."""
 
 
-def take_apart(observation: Any, *, allow_nonfinite_reward: bool, as_columns: bool = False) -> Result:
+def take_apart(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
     """Reads what an environment returned.
 
     Args:
         observation: What it returned.
         allow_nonfinite_reward: Whether its reward may be NaN or infinite.
-        as_columns: Whether the observation goes into columns, and into no JSON.
 
     Raises:
         ExecutionError: It is not a pydantic model, or its reward is NaN or infinite and that is not allowed.
     """
     told = outcome_of(observation, allow_nonfinite_reward=allow_nonfinite_reward)
-    return Result(fields_of(observation, as_columns=as_columns), told.reward, told.done, told.metadata)
+    return Result(fields_of(observation), told.reward, told.done, told.metadata)
 
 
 def outcome_of(observation: Any, *, allow_nonfinite_reward: bool) -> Result:

@@ -80,7 +80,7 @@ def serve(
         )
     if fd is not None:
         _send_at_once(fd)
-    options = uvicorn_options() | ({} if tls is None else _tls_options(tls))
+    options = uvicorn_options(config) | ({} if tls is None else _tls_options(tls))
     if workers == 1:
         uvicorn.run(app, host=host, port=port, fd=fd, **options)
         return
@@ -91,16 +91,17 @@ def serve(
         )
     from openenv_gym_server.replicas.serving import serve_replicas
 
-    serve_replicas(app, uvicorn.Config(app, host=host, port=port, fd=fd, **options), workers, _END_SECONDS + 10)
+    address = uvicorn.Config(app, host=host, port=port, fd=fd, **options)
+    serve_replicas(app, address, workers, patience=config.request_timeout, end_seconds=_END_SECONDS + 10)
 
 
-def uvicorn_options(*, keeps_alive: bool = True) -> dict[str, Any]:
+def uvicorn_options(config: ServerConfig, *, keeps_alive: bool = True) -> dict[str, Any]:
     """How uvicorn is to serve, but for the address and TLS.
 
     Args:
+        config: The server's settings.
         keeps_alive: A connection may bring several requests.
     """
-    config = ServerConfig.from_environ()
     return {
         "ws_max_size": config.max_frame_bytes,
         # Compression costs more than loopback and local networks gain, and lets a small frame become a huge one.

@@ -110,10 +110,10 @@ class TracedHost(Host):
         with self._span(*_kind_of(data)) as span:
             return _noted(span, await super().step(data, options))
 
-    def step_values(self, action: Any, timeout_s: float | None) -> Values:
+    def step_values(self, action: Any, deadline: float | None) -> Values:
         """As ``Host.step_values``."""
         with self._span("step"):
-            return super().step_values(action, timeout_s)
+            return super().step_values(action, deadline)
 
     async def take(self, action: BaseModel) -> Result:
         """As ``Host.take``."""

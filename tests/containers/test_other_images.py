@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import http.server
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -20,6 +19,7 @@ from openenv_gym_registry.manifest import read_manifest
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.providers.docker import build_image
 from tests.support.engine import BASE_IMAGE, Engine
+from tests.support.loopback import served
 from tests.support.project_images import BUNDLED, FROM_VENDOR, Images, wheelhouse, wheels_of
 
 pytestmark = [pytest.mark.images, pytest.mark.timeout(900)]
@@ -51,12 +51,8 @@ def index(images: Images, tmp_path: Path) -> Iterator[str]:
         page.mkdir(parents=True, exist_ok=True)
         shutil.copy(wheel, page)
     handler = functools.partial(Quiet, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/simple"
-        server.shutdown()
-        thread.join()
+    with served(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
+        yield f"http://{address}/simple"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.docker import DockerProvider
 from tests.support.containers import OBEDIENT_IMAGE, obedient, of_this_pool, started, tar_of
 from tests.support.engine import Engine
+from tests.support.loopback import served
 from tests.support.pools import eventually
 
 pytestmark = [pytest.mark.containers, pytest.mark.usefixtures("server_image")]
@@ -85,10 +85,8 @@ class Refusing(BaseHTTPRequestHandler):
 def registry(status: int, code: str) -> Iterator[str]:
     """The address of a registry on loopback."""
     answers = type("Registry", (Refusing,), {"status": status, "code": code})
-    with ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
-        threading.Thread(target=server.serve_forever).start()
-        yield f"127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), answers)) as address:
+        yield address
 
 
 @pytest.mark.parametrize(

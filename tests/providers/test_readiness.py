@@ -14,6 +14,7 @@ from openenv_gym_protocol.errors import ServerStartError
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.readiness import Silence, health_status, is_dead, refusal, wait_until_ready
 from tests.support.descriptors import no_descriptor_left
+from tests.support.loopback import served
 
 
 class RecordedOwner:
@@ -64,14 +65,8 @@ def answering(*statuses: int) -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:
             return
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(HTTPServer(("127.0.0.1", 0), Handler)) as address:
+        yield f"http://{address}"
 
 
 def closed_address() -> str:

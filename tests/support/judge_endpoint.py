@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.loopback import served
+
 PATIENCE = 30.0
 """Seconds after which something that should have happened is taken as not happening."""
 
@@ -110,11 +112,5 @@ def judge_endpoint(answer: Callable[[Asked], None] | str = "Score: 0.8") -> Iter
         answer: Answers a request; a text is said to all.
     """
     endpoint = JudgeEndpoint((lambda asked: asked.say(answer)) if isinstance(answer, str) else answer)
-    thread = threading.Thread(target=endpoint.server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with served(endpoint.server):
         yield endpoint
-    finally:
-        endpoint.server.shutdown()
-        thread.join()
-        endpoint.server.server_close()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
+from openenv_gym_protocol.vector.columns import Layout, layout_of
 
 SPACES: dict[str, Any] = {
     "action": {"type": "Discrete", "n": 3, "start": -1},
@@ -23,6 +24,13 @@ SPACES: dict[str, Any] = {
         },
     },
 }
+
+
+def layout(side: str) -> Layout:
+    """How actions or observations travel."""
+    found = layout_of(SPACES[side])
+    assert found is not None
+    return found
 
 
 class Moment(NamedTuple):

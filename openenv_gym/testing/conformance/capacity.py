@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openenv_gym.testing.conformance.checks import NotApplicable, check, require
-from openenv_gym.testing.conformance.server import Server, Session, error_of
+from openenv_gym.testing.conformance.server import Server, Session, error_code, error_of
 
 _CLOSE_CODES = (1000, 1013)
 
@@ -46,6 +46,6 @@ def second_session(server: Server) -> Iterator[Session]:
     with server.socket() as socket:
         session = Session(socket, server)
         reply = session.ask({"type": "reset"})
-        if reply.get("type") == "error" and reply["data"].get("code") == "CAPACITY_REACHED":
+        if error_code(reply) == "CAPACITY_REACHED":
             raise NotApplicable("the server has one session at a time")
         yield session

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
 from openenv_gym_protocol.errors import ConfigurationError
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
 from openenv_gym_registry.manifest import Manifest, read_manifest
+from openenv_gym_registry.space_card import front_matter, is_tagged
 
 from openenv_gym.testing.conformance.checks import NotApplicable, Problem, check, require
 from openenv_gym.testing.conformance.declaration import Declaration
@@ -138,9 +138,13 @@ def space_settings(project: ProjectFolder) -> None:
     """README.md begins with the settings of a Space: a Docker one, tagged ``openenv``."""
     if not project.has("README.md"):
         raise NotApplicable("there is no README.md")
-    settings = _front_matter((project.folder / "README.md").read_text(encoding="utf-8", errors="replace"))
+    text = (project.folder / "README.md").read_text(encoding="utf-8", errors="replace")
+    try:
+        settings = front_matter(text)
+    except ConfigurationError as error:
+        raise Problem(error.message, _SPACE) from error
     require(settings.get("sdk") == "docker", "README.md does not say `sdk: docker` at its beginning.", _SPACE)
-    require("openenv" in (settings.get("tags") or ()), "README.md does not have the tag `openenv`.", _SPACE)
+    require(is_tagged(settings), "README.md does not have the tag `openenv`.", _SPACE)
 
 
 _SPACE = "`openenv init` shows how a README of a Space begins."
@@ -157,13 +161,3 @@ def client_package(project: ProjectFolder) -> None:
 def _range(told: Any) -> tuple[float, float] | None:
     is_range = isinstance(told, list) and len(told) == 2 and all(isinstance(each, int | float) for each in told)
     return (float(told[0]), float(told[1])) if is_range else None
-
-
-def _front_matter(text: str) -> dict[str, Any]:
-    if not text.startswith("---\n"):
-        return {}
-    try:
-        data = yaml.safe_load(text[4:].partition("\n---")[0])
-    except yaml.YAMLError:
-        return {}
-    return data if isinstance(data, dict) else {}

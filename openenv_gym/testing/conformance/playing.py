@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from openenv_gym.testing.conformance.server import Frame, Session
@@ -40,6 +40,18 @@ def trajectory(session: Session, actions: Iterable[dict[str, Any]], seed: int) -
         if data is not None and data["done"]:
             break
     return found
+
+
+def is_tool_reset(observation: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
+    """Whether it is the empty observation that openenv's tool environments return from a reset.
+
+    What they declare is the observation of a call of a tool.
+
+    Args:
+        observation: The observation.
+        schema: What is declared.
+    """
+    return not observation.keys() - {"metadata"} and "tool_name" in schema.get("properties", {})
 
 
 def _compared(data: Frame) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from openenv_gym.testing.conformance.checks import check, require
 from openenv_gym.testing.conformance.matching import mismatch
-from openenv_gym.testing.conformance.playing import played
+from openenv_gym.testing.conformance.playing import is_tool_reset, played
 from openenv_gym.testing.conformance.server import Frame, Server
 
 _REMEDY = "Return what the model declares, or declare what is returned."
@@ -19,9 +19,8 @@ def reset_schema(server: Server) -> None:
     told = schemas.reset_observation or schemas.observation
     with server.session() as session:
         data = session.reset()
-    if _is_empty(data) and "tool_name" in told.get("properties", {}):
-        return  # openenv declares the observation of a call of a tool, and its resets have none
-    _require_match(_rebuilt(data), told, "The observation of a reset")
+    if not is_tool_reset(data["observation"], told):
+        _require_match(_rebuilt(data), told, "The observation of a reset")
 
 
 @check("schema")
@@ -51,7 +50,3 @@ def _rebuilt(data: Frame) -> dict[str, Any]:
     # What is wrong with a reward that is no number is found by the checks of rewards.
     is_number = reward is None or reward - reward == 0
     return {**data["observation"], "reward": reward if is_number else 0.0, "done": data["done"]}
-
-
-def _is_empty(data: Frame) -> bool:
-    return not data["observation"].keys() - {"metadata"}

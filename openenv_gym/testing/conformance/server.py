@@ -119,7 +119,7 @@ class Server:
             with self.socket() as socket:
                 session = Session(socket, self)
                 first = session.ask({"type": "state"})
-                code = first.get("data", {}).get("code") if first.get("type") == "error" else None
+                code = error_code(first)
                 if code not in ("CAPACITY_REACHED", "FACTORY_ERROR", "SESSION_ERROR"):
                     yield session
                     return
@@ -241,7 +241,7 @@ class Session:
             Problem: The answer is no observation.
         """
         reply = self.ask({"type": "step", "data": action})
-        if reply.get("type") == "error" and _data(reply).get("code") == "EXECUTION_ERROR":
+        if error_code(reply) == "EXECUTION_ERROR":
             self.refusals.append(str(_data(reply).get("message")))
             return None
         return observation_of(reply)
@@ -279,6 +279,15 @@ def observation_of(reply: Frame) -> Frame:
     reward = data["reward"]
     require(reward is None or isinstance(reward, int | float), f"data.reward is no number: {reward!r:.80}.")
     return data
+
+
+def error_code(reply: Frame) -> Any:
+    """The code of an error; None of any other frame.
+
+    Raises:
+        Problem: It is an error without an object as its data.
+    """
+    return _data(reply).get("code") if reply.get("type") == "error" else None
 
 
 def error_of(reply: Frame, *codes: str) -> Frame:

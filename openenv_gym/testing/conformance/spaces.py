@@ -6,8 +6,8 @@ from openenv_gym_protocol.errors import InvalidObservation, UnsupportedSchema
 from openenv_gym_protocol.gymnasium_spaces import data_to_space
 
 from openenv_gym.testing.conformance.checks import NotApplicable, Problem, check, require
-from openenv_gym.testing.conformance.playing import played
-from openenv_gym.testing.conformance.server import Server
+from openenv_gym.testing.conformance.playing import is_tool_reset, played
+from openenv_gym.testing.conformance.server import Server, error_code
 
 _DECLARE = "Declare exact spaces: the class attribute `spaces` of an environment of openenv-gym's server."
 
@@ -46,7 +46,7 @@ def samples_accepted(server: Server) -> str:
         session.reset()
         for action in server.actions:
             reply = session.ask({"type": "step", "data": action})
-            code = reply.get("data", {}).get("code") if reply.get("type") == "error" else None
+            code = error_code(reply)
             require(
                 code != "VALIDATION_ERROR",
                 f"{action!r:.200} is in the action space, and refused: {reply.get('data')!r:.200}",
@@ -69,7 +69,7 @@ def observations_in_space(server: Server) -> None:
         observations = [session.reset()["observation"]]
         observations += [data["observation"] for data in played(session, server.actions)]
     for observation in observations:
-        if _is_mcp_reset(observation, server):
+        if is_tool_reset(observation, server.schemas.observation):
             continue
         try:
             interface.decode_observation(observation)
@@ -77,9 +77,3 @@ def observations_in_space(server: Server) -> None:
             raise Problem(
                 error.message, "Widen the space, or mend the observation.", is_advice=server.schemas.spaces is None
             ) from error
-
-
-def _is_mcp_reset(observation: dict[str, object], server: Server) -> bool:
-    """Whether it is the empty observation that openenv's tool environments return from a reset."""
-    is_empty = not observation.keys() - {"metadata"}
-    return is_empty and "tool_name" in server.schemas.observation.get("properties", {})

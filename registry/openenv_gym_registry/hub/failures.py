@@ -21,7 +21,7 @@ from huggingface_hub.errors import (
 from openenv_gym_protocol import errors
 
 # Of the library that carries the requests, which is httpx or httpx2 by release: the base of all its failures.
-_TransportError: type[Exception] = HfHubHTTPError.__mro__[1]
+TransportError: type[Exception] = HfHubHTTPError.__mro__[1]
 
 _TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 _LOG_IN = "set HF_TOKEN, or log in with `hf auth login`"
@@ -54,7 +54,7 @@ def hub_failures(what: str) -> Iterator[None]:
         ) from error
     except HfHubHTTPError as error:
         raise refusal(error, what) from error
-    except _TransportError as error:
+    except TransportError as error:
         raise _unreachable(error, what) from error
 
 

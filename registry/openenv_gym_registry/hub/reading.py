@@ -16,11 +16,9 @@ from openenv_gym.providers.user_cache import cache_root
 from openenv_gym_registry.cache import Cached, DiskCache, in_words
 from openenv_gym_registry.hub.session import MAX_BYTES, HubSession
 from openenv_gym_registry.manifest import MANIFEST_NAME, MAX_MANIFEST_BYTES
+from openenv_gym_registry.space_card import TAG
 
 logger = logging.getLogger(__name__)
-
-TAG = "openenv"
-"""What Spaces with an environment are tagged."""
 
 LISTING_AGE = timedelta(hours=1)
 """How long a listing is used without asking whether it has changed."""

@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]  # its __all__ leaves it out
 from openenv_gym_protocol import errors
 
-from openenv_gym_registry.hub.failures import hub_failures
+from openenv_gym_registry.hub.failures import TransportError, hub_failures
 from openenv_gym_registry.hub.session import HubSession
 from openenv_gym_registry.space_files import SpaceFile
 
@@ -231,18 +231,14 @@ def _upload_failures(what: str) -> Iterator[None]:
     except (FileNotFoundError, PermissionError) as error:
         raise errors.ConfigurationError(f"A file cannot be read any more, so nothing was uploaded: {error}") from error
     except (RuntimeError, OSError) as error:
-        if isinstance(error.__cause__, HfHubHTTPError) or _is_transport(error.__cause__):
-            raise error.__cause__ from None  # type: ignore[misc]  # checked
+        if isinstance(error.__cause__, TransportError):
+            raise error.__cause__ from None
         told = f"A large file of {what} could not be uploaded: {error}."
         if constants.HF_HUB_DISABLE_XET:
             raise errors.ConnectError(told) from error
         # Xet's own failures have no classes; the way through the Hub itself is left.
         constants.HF_HUB_DISABLE_XET = True
         raise _WithoutXet(told) from error
-
-
-def _is_transport(error: BaseException | None) -> bool:
-    return isinstance(error, HfHubHTTPError.__mro__[1])
 
 
 def _wait_before_next(error: errors.OpenEnvGymError, attempt: int) -> float | None:

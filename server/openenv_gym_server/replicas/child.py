@@ -14,9 +14,13 @@ from typing import Any
 import uvicorn
 from uvicorn.importer import import_from_string
 
+from openenv_gym_server.config import ServerConfig
 from openenv_gym_server.replicas.replica import REPORT
 from openenv_gym_server.serve import uvicorn_options
 from openenv_gym_server.service import Service
+
+_SOON = (0.005, 0.02, 0.05)
+"""Seconds after which a new connection may be over, or have its session: the next one's worker depends on that."""
 
 
 class ReplicaServer(uvicorn.Server):
@@ -86,6 +90,8 @@ class ReplicaServer(uvicorn.Server):
         with suppress(OSError):  # the client has gone
             await asyncio.get_running_loop().connect_accepted_socket(make, connection)
         self._received += 1  # from now on it is one of the open ones, or it has been
+        for seconds in _SOON:
+            asyncio.get_running_loop().call_later(seconds, self._report)
 
     def _report(self) -> None:
         capacity = self._service.sessions.capacity
@@ -107,7 +113,7 @@ def main() -> None:
     if options.path not in sys.path:
         sys.path.insert(0, options.path)
     app = import_from_string(options.app)
-    config = uvicorn.Config(app, **uvicorn_options(keeps_alive=False))
+    config = uvicorn.Config(app, **uvicorn_options(ServerConfig.from_environ(), keeps_alive=False))
     ReplicaServer(config, socket.socket(fileno=options.channel), app.state.openenv_gym).run()
 
 

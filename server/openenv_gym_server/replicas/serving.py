@@ -9,7 +9,6 @@ import sys
 
 import uvicorn
 
-from openenv_gym_server.config import ServerConfig
 from openenv_gym_server.replicas.replica import Replica
 from openenv_gym_server.replicas.router import Router, StartFailed
 
@@ -19,25 +18,25 @@ _START_FAILED = 3
 """Uvicorn's exit code for the same."""
 
 
-def serve_replicas(app: str, config: uvicorn.Config, workers: int, end_seconds: float) -> None:
+def serve_replicas(app: str, config: uvicorn.Config, workers: int, *, patience: float, end_seconds: float) -> None:
     """Serves until the process is told to end.
 
     Args:
         app: Where the worker processes import the app from.
         config: Uvicorn's, for the address.
         workers: How many processes there are.
+        patience: How many seconds a request's head may take.
         end_seconds: How long they may take to end.
     """
     with _listener(config) as listener:
         try:
-            asyncio.run(_routed(listener, [Replica(index, app) for index in range(workers)], end_seconds))
+            asyncio.run(_routed(listener, [Replica(index, app) for index in range(workers)], patience, end_seconds))
         except StartFailed as error:
             logger.error("%s", error)
             sys.exit(_START_FAILED)
 
 
-async def _routed(listener: socket.socket, replicas: list[Replica], end_seconds: float) -> None:
-    patience = ServerConfig.from_environ().request_timeout
+async def _routed(listener: socket.socket, replicas: list[Replica], patience: float, end_seconds: float) -> None:
     await Router(listener, replicas, patience=patience, end_seconds=end_seconds).run()
 
 

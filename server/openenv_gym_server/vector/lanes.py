@@ -62,7 +62,7 @@ class Lanes:
         if not (None in drivers or any(map(_closed, drivers))):
             return drivers, list(range(len(lanes))), []
         there = [place for place, driver in enumerate(drivers) if driver is not None and not driver.member.closed]
-        gone = [lane for place, lane in enumerate(lanes) if place not in there]
+        gone = [lane for lane, driver in zip(lanes, drivers, strict=True) if driver is None or driver.member.closed]
         return [drivers[place] for place in there], there, gone
 
     def shares(self, lanes: Sequence[int]) -> tuple[list[Share], list[int]]:

@@ -127,5 +127,5 @@ class Series:
     @property
     def at_work(self) -> Member | None:
         """Whose environment runs for it just now, if any does."""
-        members = [driver.member for driver in self.drivers if driver.member.session.host.activity is not None]
-        return members[0] if members else None
+        members = (driver.member for driver in self.drivers)
+        return next((member for member in members if member.session.host.activity is not None), None)

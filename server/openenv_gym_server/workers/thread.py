@@ -188,11 +188,11 @@ class ThreadWorker:
 
     def _run(self, job: AnyJob) -> None:
         if not self._abandoned:
-            self._thread.deliver(job.reply, done_at_once(job))
+            self._done(job)
 
     def _call(self, work: Callable[[], None]) -> None:
         if not self._abandoned:
             work()
 
-    def _done(self, last: AnyJob) -> None:
-        self._thread.deliver(last.reply, done_at_once(last))
+    def _done(self, job: AnyJob) -> None:
+        self._thread.deliver(job.reply, done_at_once(job))

@@ -85,6 +85,7 @@ def test_the_capacity_is_that_of_all_workers() -> None:
     settings = {"MAX_CONCURRENT_ENVS": "2", "OPENENV_GYM_CAPACITY_WAIT": "0"}
     with serving("--workers", "2", env=settings) as server, ExitStack() as opened:
         assert slots(server) == 4
+        time.sleep(0.5)  # until that request's own connection counts nowhere
         sessions = [opened.enter_context(frame_socket(server.ws_url)) for _ in range(4)]
         for session in sessions:
             session.reset()

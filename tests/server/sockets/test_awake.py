@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-import uvloop
 from openenv_gym_server.sockets import awake
 from openenv_gym_server.sockets.awake import Awake
+
+from tests.support.loops import LOOPS, run_on
 
 PATIENCE = 20.0
 
@@ -44,7 +45,7 @@ Act = Callable[[Watched], Awaitable[None]]
 Play = Callable[[Act], None]
 
 
-@pytest.fixture(params=["asyncio", "uvloop"])
+@pytest.fixture(params=LOOPS)
 def play(request: pytest.FixtureRequest) -> Play:
     """Runs a scene on either event loop."""
 
@@ -52,8 +53,7 @@ def play(request: pytest.FixtureRequest) -> Play:
         async def scene() -> None:
             await act(Watched())
 
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop if request.param == "uvloop" else None) as runner:
-            runner.run(asyncio.wait_for(scene(), PATIENCE))
+        run_on(request.param, scene(), PATIENCE)
 
     return run
 

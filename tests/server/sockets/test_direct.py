@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import pytest
-import uvloop
 from openenv_gym_server.sockets import awake, direct
 from openenv_gym_server.sockets.direct import DirectSocket
 from websockets.frames import Close, Frame, Opcode
 from websockets.protocol import Protocol, Side, State
+
+from tests.support.loops import LOOPS, run_on
 
 PATIENCE = 20.0
 MAX_BYTES = 1_000_000
@@ -122,13 +123,12 @@ Act = Callable[[], Coroutine[Any, Any, None]]
 Play = Callable[[Act], None]
 
 
-@pytest.fixture(params=["asyncio", "uvloop"])
+@pytest.fixture(params=LOOPS)
 def play(request: pytest.FixtureRequest) -> Play:
     """Runs a scene on either event loop."""
 
     def run(act: Act) -> None:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop if request.param == "uvloop" else None) as runner:
-            runner.run(asyncio.wait_for(act(), PATIENCE))
+        run_on(request.param, act(), PATIENCE)
 
     return run
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import uvicorn
-import uvloop
 from openenv_gym_server import create_app
 from openenv_gym_server.sockets.direct import DirectSocket
 from starlette.applications import Starlette
@@ -18,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.support.apps import counting
+from tests.support.loops import run_on
 
 PATIENCE = 10.0
 
@@ -83,8 +83,7 @@ async def plays(connection: ClientConnection) -> None:
 
 
 def run(act: Any, *, uv: bool = True) -> None:
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop if uv else None) as runner:
-        runner.run(asyncio.wait_for(act, PATIENCE))
+    run_on("uvloop" if uv else "asyncio", act, PATIENCE)
 
 
 async def has_gone(server: uvicorn.Server) -> None:

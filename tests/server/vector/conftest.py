@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
 from tests.support import vector_client
+from tests.support.servers import RunningServer
+from tests.support.vector_client import VectorSocket, vector_socket
+
+
+@pytest.fixture
+def socket(server: RunningServer) -> Iterator[VectorSocket]:
+    """A connection to the module's server."""
+    with vector_socket(server.ws_url) as socket:
+        yield socket
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from openenv_gym_protocol.vector import frames
-from openenv_gym_protocol.vector.columns import Layout, layout_of
 from openenv_gym_protocol.vector.frames import REWARD_MISSING, TERMINATED, TRUNCATED, Batch, Rows
 
 from tests.support.servers import RunningServer, running_server
 from tests.support.vector_client import Table, VectorSocket, server_faults, vector_socket
-from tests.support.walks import SPACES, GymnasiumWalk
+from tests.support.walks import GymnasiumWalk, layout
 
 LANES = 5
 
@@ -27,18 +26,6 @@ def server(execution: str) -> Iterator[RunningServer]:
     with running_server("tests.support.apps.walk_values:app", env={"TEST_EXECUTION": execution}) as server:
         yield server
         assert server_faults(server) == []
-
-
-@pytest.fixture
-def socket(server: RunningServer) -> Iterator[VectorSocket]:
-    with vector_socket(server.ws_url) as socket:
-        yield socket
-
-
-def layout(side: str) -> Layout:
-    found = layout_of(SPACES[side])
-    assert found is not None
-    return found
 
 
 def stepped(socket: VectorSocket, lanes: Sequence[int], actions: Sequence[int]) -> list[Rows]:

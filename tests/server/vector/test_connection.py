@@ -38,12 +38,6 @@ def server() -> Iterator[RunningServer]:
         assert server_faults(server) == []
 
 
-@pytest.fixture
-def socket(server: RunningServer) -> Iterator[VectorSocket]:
-    with vector_socket(server.ws_url) as socket:
-        yield socket
-
-
 def test_without_the_offer_the_standard_wire_is_spoken(server: RunningServer) -> None:
     with frame_socket(server.ws_url) as socket:
         assert socket.connection.subprotocol is None

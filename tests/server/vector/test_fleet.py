@@ -35,12 +35,6 @@ def server(execution: str) -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def socket(server: RunningServer) -> Iterator[VectorSocket]:
-    with vector_socket(server.ws_url) as socket:
-        yield socket
-
-
-@pytest.fixture
 def lanes(socket: VectorSocket) -> list[int]:
     lanes = socket.open(4)
     socket.reset(lanes)

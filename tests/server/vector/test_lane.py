@@ -9,7 +9,6 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.array_data import ArrayData
-from openenv_gym_protocol.vector.columns import Layout, layout_of
 from openenv_gym_protocol.vector.frames import (
     RESET_ROW,
     REWARD_MISSING,
@@ -26,7 +25,7 @@ from tests.support.apps.lanes import ODD_VALUES
 from tests.support.servers import RunningServer, running_server
 from tests.support.sockets import frame_socket
 from tests.support.vector_client import Table, VectorSocket, server_faults, vector_socket
-from tests.support.walks import SPACES, GymnasiumWalk
+from tests.support.walks import SPACES, GymnasiumWalk, layout
 
 LANES = 5
 MODES = ["NextStep", "SameStep", "Disabled"]
@@ -52,22 +51,10 @@ def walks(execution: str) -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def socket(server: RunningServer) -> Iterator[VectorSocket]:
-    with vector_socket(server.ws_url) as socket:
-        yield socket
-
-
-@pytest.fixture
 def lanes(socket: VectorSocket) -> list[int]:
     lanes = socket.open(3, render_mode="rgb_array")
     socket.reset(lanes)
     return lanes
-
-
-def layout(side: str) -> Layout:
-    found = layout_of(SPACES[side])
-    assert found is not None
-    return found
 
 
 class Walker:

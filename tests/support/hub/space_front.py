@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from tests.support.loopback import served
+
 Moment: TypeAlias = str
 """What a request meets: a 503 ``page``, a 200 page (``loading``), an end without an answer (``drop``) or in the middle
 of one (``cut``), or ``redirect URL``."""
@@ -105,15 +107,9 @@ def space_front(
         daemon_threads = True
         allow_reuse_address = True
 
-    with Server(("127.0.0.1", 0), Handler) as server:
-        front.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield front
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Server(("127.0.0.1", 0), Handler)) as address:
+        front.url = f"http://{address}"
+        yield front
 
 
 def _read_head(caller: socket.socket) -> tuple[str, bytes]:

@@ -69,8 +69,16 @@ def test_a_manifest_that_makes_no_sense_is_found(project: Path, before: str, aft
     assert failed(validate_project(project)).keys() == {check}
 
 
-def test_what_a_space_needs_is_advice(project: Path) -> None:
-    (project / "README.md").write_text("# Grid world\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Grid world\n",
+        "---\nsdk: docker\ntags: openenv-tools\n---\n",
+        "---\nsdk: docker\ntags: [openenv]\ndate: 2024-13-01\n---\n",
+    ],
+)
+def test_what_a_space_needs_is_advice(project: Path, text: str) -> None:
+    (project / "README.md").write_text(text, encoding="utf-8")
     report = validate_project(project)
     assert report.is_ok
     assert [finding.check for finding in report.findings if finding.status is Status.ADVICE] == ["space-settings"]
