@@ -5,15 +5,18 @@ BIN    := $(VENV)/bin
 # How many processes share `make test`; 0 for none but pytest's own.
 WORKERS ?= 2
 
-.PHONY: help demo test lint format test-interop-old test-gymnasium-versions test-images test-trainers test-soak bench soak clean
+.PHONY: help demo test lint format docs test-interop-old test-gymnasium-versions test-environments test-images test-trainers \
+	test-soak bench soak clean
 
 help:
 	@echo "make demo              set up, then drive real environment servers through a Gymnasium VectorEnv"
 	@echo "make test              set up, then run every check that main must pass"
 	@echo "make lint              ruff, mypy --strict, import contracts"
 	@echo "make format            rewrite the code in the project's style"
+	@echo "make docs              the documentation's site, in site/"
 	@echo "make test-interop-old  the wire against openenv 0.2.1 to 0.9.0"
 	@echo "make test-gymnasium-versions  all that Gymnasium asks for, beside Gymnasium 1.1 and 1.2"
+	@echo "make test-environments  every environment that needs a library of its own, with that library (minutes; package index)"
 	@echo "make test-images       every other environment built into an image and driven in a container (root, dockerd)"
 	@echo "make test-trainers     PPO by Stable-Baselines3 and in one file, on remote environments (minutes; PyTorch)"
 	@echo "make test-soak         a million hostile inputs for the vector wire's decoder, 50,000 episodes over a network that breaks, a minute of 512 sessions killed"
@@ -31,6 +34,10 @@ $(VENV)/.demo: pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.demo
@@ -54,6 +61,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m mkdocs build --strict
+
 test-interop-old: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=interop $(BIN)/python -m pytest tests/interop -m interop_old
 
@@ -66,11 +76,14 @@ test-gymnasium-versions: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=gymnasium_versions,whole_letter $(BIN)/python -m pytest tests/test_gymnasium_versions.py \
 		-m "gymnasium_versions or whole_letter"
 
+test-environments: $(VENV)/.dev
+	OPENENV_GYM_REQUIRE=environments $(BIN)/python -m pytest tests/environments tests/envs -m environments
+
 test-images: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=images $(BIN)/python -m pytest tests/containers -m images
 
 test-trainers: $(VENV)/.dev
-	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples tests/registry -m trainers
+	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples tests/registry tests/trainers tests/test_docs.py -m trainers
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
@@ -80,4 +93,4 @@ soak: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.soak --scale
 
 clean:
-	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .venvs site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

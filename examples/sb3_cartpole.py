@@ -1,7 +1,7 @@
-"""Learns CartPole by Stable-Baselines3's PPO on remote environments.
+"""Learns CartPole by Stable-Baselines3's PPO on a vector of remote environments.
 
-Run it with ``python examples/sb3_cartpole.py``; it needs Stable-Baselines3 (``pip install stable-baselines3``). The
-environments are made as Stable-Baselines3 makes any others: only the id is ours.
+Run it with ``python examples/sb3_cartpole.py``; it needs Stable-Baselines3 (``pip install stable-baselines3``). All
+lanes step in one message of the vector wire: ``StableBaselines3VecEnv`` is what Stable-Baselines3 sees of them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import argparse
 import time
 from dataclasses import dataclass, fields
 
+import gymnasium
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecMonitor
 
 import openenv_gym
+from openenv_gym.trainers.stable_baselines3 import StableBaselines3VecEnv
 
 
 @dataclass
@@ -25,7 +27,7 @@ class Args:
     env_id: str = "openenv/CartPole-v1"
     """the environment"""
     num_envs: int = 8
-    """environments, each with a session of its own in one server"""
+    """lanes: environments that step at once, each with a session of its own"""
     total_steps: int = 60_000
     """steps to learn from, over all environments"""
     episodes: int = 20
@@ -34,10 +36,17 @@ class Args:
     """seed of the networks and of the first environment"""
 
 
+def make(args: Args, num_envs: int, seed: int) -> VecMonitor:
+    """Lanes that Stable-Baselines3 can step."""
+    envs = StableBaselines3VecEnv(gymnasium.make_vec(args.env_id, num_envs=num_envs, autoreset_mode="SameStep"))
+    envs.seed(seed)
+    return VecMonitor(envs)
+
+
 def learn(args: Args) -> tuple[float, float]:
     """Learns, and judges what was learnt in other environments; returns the mean return and its deviation."""
-    training = make_vec_env(args.env_id, n_envs=args.num_envs, seed=args.seed)
-    judging = make_vec_env(args.env_id, n_envs=4, seed=args.seed + 1000)
+    training = make(args, args.num_envs, args.seed)
+    judging = make(args, 4, args.seed + 1000)
     try:
         model = PPO(
             "MlpPolicy",

@@ -19,7 +19,15 @@ REQUIRED = frozenset(filter(None, os.environ.get("OPENENV_GYM_REQUIRE", "").spli
 _FIRST_USE_SECONDS = 900
 """The first test of these groups that needs a virtual environment, a base image or wheels makes them."""
 
-_MAKE_WHAT_THEY_NEED = ("interop", "interop_old", "containers", "images", "gymnasium_versions", "trainers")
+_MAKE_WHAT_THEY_NEED = (
+    "interop",
+    "interop_old",
+    "containers",
+    "images",
+    "gymnasium_versions",
+    "trainers",
+    "environments",
+)
 
 _WHOLE_GROUPS = "whole groups"
 """What a worker process calls them to the one that it reports to."""

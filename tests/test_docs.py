@@ -105,7 +105,17 @@ def program_and_output(page: str) -> tuple[str, str]:
     return told["python"], told["text"]
 
 
-PAGES_WITH_PROGRAMS = ["keywords.md", "mcp.md", "rewards.md", "vector-environments.md", "writing-environments.md"]
+PAGES_WITH_PROGRAMS = [
+    "getting-started.md",
+    "index.md",
+    "keywords.md",
+    "mcp.md",
+    "migrating-from-openenv.md",
+    "rewards.md",
+    "standard-wire.md",
+    "vector-environments.md",
+    "writing-environments.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_PROGRAMS)

@@ -11,12 +11,22 @@ import pytest
 FRONT_DOORS = [
     "openenv_gym",
     "openenv_gym.client",
+    "openenv_gym.rollouts",
     "openenv_gym_server",
     "openenv_gym_server.rewards",
     "echo_env",
     "blackjack_env",
     "grid_world_env",
     "gymnasium_env",
+    "tools_env",
+    "coding_env",
+    "terminal_git_env",
+    "minigrid_env",
+    "openspiel_env",
+    "reasoning_gym_env",
+    "textarena_env",
+    "atari_env",
+    "dm_control_env",
 ]
 
 EXPECTED = {

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import Space
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 from openenv_gym_protocol.errors import OpenEnvGymError
@@ -35,7 +35,8 @@ LanesStep: TypeAlias = tuple[
 ]
 
 
-class RemoteVectorEnv(LaneVector):
+# VectorEnv is named, here and in what derives from this, though LaneVector is one: skrl looks at direct bases only.
+class RemoteVectorEnv(LaneVector, VectorEnv[Any, Any, NDArray[Any]]):
     """Sessions of one environment, stepped together.
 
     It connects at the first ``reset``. All lanes' requests leave in one batch and their replies are awaited

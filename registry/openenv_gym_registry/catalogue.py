@@ -116,8 +116,12 @@ def _synced() -> dict[str, dict[str, str]]:
         return {}
 
 
-def lookup(project: str) -> Entry:
+def lookup(project: str, variant: str | None = None) -> Entry:
     """One bundled environment.
+
+    Args:
+        project: The name of its folder.
+        variant: The id of one of its variants; None for the project's own.
 
     Raises:
         ConfigurationError: There is none of that name; the message names the nearest.
@@ -125,7 +129,12 @@ def lookup(project: str) -> Entry:
     entry = catalogue().get(project)
     if entry is None:
         raise ConfigurationError(f"There is no bundled environment {project!r}. {nearest(project, catalogue())}")
-    return entry
+    if variant is None:
+        return entry
+    variants = {each.id: each for each in entry.variants}
+    if variant not in variants:
+        raise ConfigurationError(f"{project} has no variant {variant!r}. {nearest(variant, variants)}")
+    return variants[variant]
 
 
 def read_entry(folder: Path) -> Entry:

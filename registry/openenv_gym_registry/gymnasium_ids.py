@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -24,6 +24,7 @@ ID_SETTING = "GYMNASIUM_ENV_ID"
 _KWARGS_SETTING = "GYMNASIUM_ENV_KWARGS"
 _MODULES_SETTING = "GYMNASIUM_ENV_MODULES"
 _TIME_LIMIT_SETTING = "GYMNASIUM_ENV_TIME_LIMIT"
+_WRAPPERS_SETTING = "GYMNASIUM_ENV_WRAPPERS"
 
 _ENTRY_POINT = "openenv_gym_registry.make_gymnasium:GymnasiumEnv"
 _VECTOR_ENTRY_POINT = "openenv_gym_registry.make_gymnasium:GymnasiumVectorEnv"
@@ -53,6 +54,7 @@ def register_gymnasium(
     id: str | None = None,
     max_episode_steps: int | None = None,
     modules: Iterable[str] = (),
+    env_wrappers: Sequence[Any] | None = None,
     **env_kwargs: Any,
 ) -> str:
     """Registers a Gymnasium id to be played in a server: ``ALE/Pong-v5`` as ``openenv/ALE-Pong-v5``.
@@ -65,13 +67,16 @@ def register_gymnasium(
         id: The id to register; by default ``openenv/`` and the Gymnasium id with ``-`` for ``/``.
         max_episode_steps: The time limit, instead of the id's own; -1 for none.
         modules: What the server imports first, because it registers the id. ``ale_py`` needs not be named.
+        env_wrappers: Gymnasium's wrappers that the server puts around it, the innermost first: names, or dicts of a
+            ``name`` and options.
         **env_kwargs: Keywords of the environment's constructor, in JSON's types.
 
     Returns:
         The id, for ``gymnasium.make`` and ``gymnasium.make_vec``.
 
     Raises:
-        ConfigurationError: It is no Gymnasium id, a keyword is no JSON, or the id belongs to another environment.
+        ConfigurationError: It is no Gymnasium id, a keyword is no JSON, the wrappers are no list of such, or the id
+            belongs to another environment.
     """
     chosen = id or own_id(env_id)
     kwargs: dict[str, Any] = {"env_id": env_id}
@@ -79,6 +84,8 @@ def register_gymnasium(
         kwargs["env_kwargs"] = env_kwargs
     if named := read_modules(modules):
         kwargs["modules"] = named
+    if listed := read_wrappers(env_wrappers):
+        kwargs["env_wrappers"] = listed
     local = gymnasium.registry.get(env_id)
     if local is None and max_episode_steps is None:
         kwargs["own_time_limit"] = True
@@ -129,17 +136,20 @@ def settings_of(
     env_kwargs: Mapping[str, Any] | None = None,
     modules: Iterable[str] = (),
     *,
+    env_wrappers: Sequence[Any] | None = None,
     own_time_limit: bool = False,
 ) -> dict[str, str]:
     """The settings of a server that serves a Gymnasium id. All are written, so that none is inherited.
 
     Raises:
-        ConfigurationError: It is no Gymnasium id, a keyword is no JSON, or the modules are no list of names.
+        ConfigurationError: It is no Gymnasium id, a keyword is no JSON, the modules are no list of names, or the
+            wrappers no list of names and dicts.
     """
     _check_id(env_id)
     named = read_modules(modules)
     try:
         kwargs = json.dumps(dict(env_kwargs or {}), sort_keys=True, allow_nan=False)
+        around = json.dumps(read_wrappers(env_wrappers), sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"The keywords of {env_id} travel as JSON: {error}") from error
     return {
@@ -147,6 +157,7 @@ def settings_of(
         _KWARGS_SETTING: kwargs,
         _MODULES_SETTING: ",".join(named),
         _TIME_LIMIT_SETTING: str(int(own_time_limit)),
+        _WRAPPERS_SETTING: around,
     }
 
 
@@ -161,6 +172,23 @@ def read_modules(modules: Any) -> list[str]:
     if not is_list or not all(isinstance(each, str) for each in named):
         raise ConfigurationError(f"modules= must be a list of names such as ['ale_py'], not {modules!r:.80}.")
     return named
+
+
+def read_wrappers(wrappers: Any) -> list[dict[str, Any]]:
+    """Reads what a server puts around an environment, the innermost first: a name alone gets no options.
+
+    Which there are, and with which options, is the server's to know.
+
+    Raises:
+        ConfigurationError: It is no list of names and dicts with a name.
+    """
+    rows = [] if wrappers is None else wrappers
+    if isinstance(rows, list | tuple):
+        told = [{"name": row} if isinstance(row, str) else row for row in rows]
+        if all(isinstance(row, Mapping) and isinstance(row.get("name"), str) for row in told):
+            return [dict(row) for row in told]
+    example = '["FlattenObservation", {"name": "FrameStackObservation", "stack_size": 4}]'
+    raise ConfigurationError(f"env_wrappers= must be a list such as {example}, not {wrappers!r:.80}.")
 
 
 def _check_id(env_id: str) -> None:

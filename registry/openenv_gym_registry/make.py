@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gymnasium.vector import VectorEnv
 from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym.bridge.declared import Declared
@@ -28,39 +29,43 @@ class CatalogueEnv(RemoteEnv):
     own on this machine, unless ``base_url=`` says where else, or ``provider="docker"`` or ``image=`` in what.
     """
 
-    def __init__(self, project: str, *, render_mode: str | None = None, **keywords: Any) -> None:
+    def __init__(
+        self, project: str, *, variant: str | None = None, render_mode: str | None = None, **keywords: Any
+    ) -> None:
         """Describes the environment.
 
         Args:
             project: The bundled project's name.
+            variant: The id of one of its variants; None for the project's own.
             render_mode: As for ``RemoteEnv``.
             **keywords: Those of ``RemoteEnv``, and the environment's reset options.
 
         Raises:
             UnknownOption: A keyword that is none of these.
         """
-        entry = lookup(project)
+        entry = lookup(project, variant)
         self._called, self._more_names = entry.id, tuple(entry.server_keywords)
-        super().__init__(render_mode=render_mode, **_bundled(project, keywords))
+        super().__init__(render_mode=render_mode, **_bundled(project, variant, keywords))
 
 
-class CatalogueVectorEnv(RemoteVectorEnv):
+class CatalogueVectorEnv(RemoteVectorEnv, VectorEnv[Any, Any, Any]):
     """Several sessions of a bundled environment as one vector environment."""
 
-    def __init__(self, project: str, num_envs: int = 1, **keywords: Any) -> None:
+    def __init__(self, project: str, num_envs: int = 1, *, variant: str | None = None, **keywords: Any) -> None:
         """Describes the environment.
 
         Args:
             project: The bundled project's name.
+            variant: The id of one of its variants; None for the project's own.
             num_envs: The number of sub-environments.
             **keywords: Those of ``RemoteVectorEnv``, and the environment's reset options.
 
         Raises:
             UnknownOption: A keyword that is none of these.
         """
-        entry = lookup(project)
+        entry = lookup(project, variant)
         self._called, self._more_names = entry.id, tuple(entry.server_keywords)
-        super().__init__(num_envs=num_envs, **_bundled(project, keywords))
+        super().__init__(num_envs=num_envs, **_bundled(project, variant, keywords))
 
 
 class LocalEnv(RemoteEnv):
@@ -77,7 +82,7 @@ class LocalEnv(RemoteEnv):
         super().__init__(render_mode=render_mode, **_local(path, keywords))
 
 
-class LocalVectorEnv(RemoteVectorEnv):
+class LocalVectorEnv(RemoteVectorEnv, VectorEnv[Any, Any, Any]):
     """Several sessions of an environment project in a folder."""
 
     def __init__(self, path: str, num_envs: int = 1, **keywords: Any) -> None:
@@ -148,8 +153,8 @@ def place(keywords: Mapping[str, Any], path: str, settings: Mapping[str, str]) -
     return {**keywords, **where, "settings": {**(keywords.get("settings") or {}), **settings}}
 
 
-def _bundled(project: str, keywords: dict[str, Any]) -> dict[str, Any]:
-    return _served(lookup(project), keywords, lambda: str(bundled_project(project)))
+def _bundled(project: str, variant: str | None, keywords: dict[str, Any]) -> dict[str, Any]:
+    return _served(lookup(project, variant), keywords, lambda: str(bundled_project(project)))
 
 
 def _local(path: str, keywords: dict[str, Any]) -> dict[str, Any]:
@@ -167,6 +172,9 @@ def _said(entry: Entry) -> Declared:
 def _served(entry: Entry, keywords: dict[str, Any], path: Callable[[], str]) -> dict[str, Any]:
     fixed, rest = split_keywords(entry, keywords)
     settings = {entry.server_keywords[name]: _as_json(name, value) for name, value in fixed.items()}
+    if entry.settings and rest.get("base_url") is None:
+        # A variant's own, which those that the person names go before.
+        rest = {**rest, "settings": {**entry.settings, **(rest.get("settings") or {})}}
     return place(describe(entry, rest, fixed), "" if _says_where(rest) else path(), settings)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from gymnasium.vector import VectorEnv
 from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym_registry.catalogue import lookup
-from openenv_gym_registry.gymnasium_ids import PROJECT, own_id, read_modules, settings_of, variant_of
+from openenv_gym_registry.gymnasium_ids import PROJECT, own_id, read_modules, read_wrappers, settings_of, variant_of
 from openenv_gym_registry.make import describe, place, split_keywords
 from openenv_gym_registry.projects import bundled_project
 
@@ -30,6 +31,7 @@ class GymnasiumEnv(RemoteEnv):
         *,
         env_kwargs: Mapping[str, Any] | None = None,
         modules: Iterable[str] = (),
+        env_wrappers: Sequence[Any] | None = None,
         own_time_limit: bool = False,
         render_mode: str | None = None,
         **keywords: Any,
@@ -42,6 +44,8 @@ class GymnasiumEnv(RemoteEnv):
             env_kwargs: Keywords of the environment's constructor that belong to the server, because they are no
                 numbers and flags or change the spaces.
             modules: What the server imports first, because it registers the id.
+            env_wrappers: Gymnasium's wrappers that the server puts around it, the innermost first: names, or dicts of a
+                ``name`` and options.
             own_time_limit: Whether the server cuts episodes off at the id's own limit. Gymnasium's
                 ``max_episode_steps`` can only cut them off earlier then; with False it is all that does.
             render_mode: As for ``RemoteEnv``.
@@ -51,12 +55,12 @@ class GymnasiumEnv(RemoteEnv):
             ConfigurationError: It is no Gymnasium id, or ``base_url`` and keywords of the server are both given.
             UnknownOption: A keyword that is none of these.
         """
-        where = _where(env_id, env_kwargs, modules, keywords, own_time_limit=own_time_limit)
+        where = _where(env_id, env_kwargs, modules, keywords, env_wrappers=env_wrappers, own_time_limit=own_time_limit)
         self._called, self._more_names = _id_of(env_id), _names_of(env_id)
         super().__init__(render_mode=render_mode, **where)
 
 
-class GymnasiumVectorEnv(RemoteVectorEnv):
+class GymnasiumVectorEnv(RemoteVectorEnv, VectorEnv[Any, Any, Any]):
     """Several sessions of an environment of Gymnasium."""
 
     def __init__(
@@ -66,6 +70,7 @@ class GymnasiumVectorEnv(RemoteVectorEnv):
         *,
         env_kwargs: Mapping[str, Any] | None = None,
         modules: Iterable[str] = (),
+        env_wrappers: Sequence[Any] | None = None,
         own_time_limit: bool = False,
         **keywords: Any,
     ) -> None:
@@ -76,6 +81,7 @@ class GymnasiumVectorEnv(RemoteVectorEnv):
             num_envs: The number of sub-environments.
             env_kwargs: As for ``GymnasiumEnv``.
             modules: As for ``GymnasiumEnv``.
+            env_wrappers: As for ``GymnasiumEnv``.
             own_time_limit: As for ``GymnasiumEnv``; ``max_episode_steps`` goes before it.
             **keywords: Those of ``RemoteVectorEnv``, and of an id that the catalogue has also its constructor's.
 
@@ -85,7 +91,7 @@ class GymnasiumVectorEnv(RemoteVectorEnv):
         """
         # gymnasium.make_vec says here which limit was asked for; gymnasium.make keeps it for its own wrapper.
         own_time_limit = own_time_limit and keywords.get("max_episode_steps") is None
-        where = _where(env_id, env_kwargs, modules, keywords, own_time_limit=own_time_limit)
+        where = _where(env_id, env_kwargs, modules, keywords, env_wrappers=env_wrappers, own_time_limit=own_time_limit)
         self._called, self._more_names = _id_of(env_id), _names_of(env_id)
         super().__init__(num_envs=num_envs, **where)
 
@@ -102,7 +108,8 @@ def _checked(env_kwargs: Any) -> Mapping[str, Any]:
 
 def _names_of(env_id: str | None) -> tuple[str, ...]:
     known = None if env_id is None else variant_of(env_id)
-    return ("env_id", "env_kwargs", "modules", "own_time_limit", *(known.server_keywords if known else ()))
+    own = ("env_id", "env_kwargs", "env_wrappers", "modules", "own_time_limit")
+    return (*own, *(known.server_keywords if known else ()))
 
 
 def _where(
@@ -111,6 +118,7 @@ def _where(
     modules: Iterable[str],
     keywords: dict[str, Any],
     *,
+    env_wrappers: Sequence[Any] | None,
     own_time_limit: bool,
 ) -> dict[str, Any]:
     """The keywords of ``RemoteEnv``."""
@@ -118,10 +126,11 @@ def _where(
     known = None if env_id is None and is_running else variant_of(env_id or _DEFAULT_ID)
     fixed, told = ({}, keywords) if known is None else split_keywords(known, keywords)
     fixed = {**_checked(env_kwargs), **fixed}
-    modules = read_modules(modules)
+    modules, around = read_modules(modules), read_wrappers(env_wrappers)
     if known is not None:
-        told = describe(known, told, fixed)
-    if is_running and not fixed and not modules:
+        # Wrappers change the spaces too.
+        told = describe(known, told, {**fixed, "env_wrappers": around} if around else fixed)
+    if is_running and not fixed and not modules and not around:
         return told
-    settings = settings_of(env_id or _DEFAULT_ID, fixed, modules, own_time_limit=own_time_limit)
+    settings = settings_of(env_id or _DEFAULT_ID, fixed, modules, env_wrappers=around, own_time_limit=own_time_limit)
     return place(told, str(bundled_project(PROJECT)), settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gymnasium.vector import VectorEnv
 from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym.bridge.env import RemoteEnv
@@ -43,7 +44,7 @@ class SpaceEnv(RemoteEnv):
         super().__init__(render_mode=render_mode, **_placed(space, keywords))
 
 
-class SpaceVectorEnv(RemoteVectorEnv):
+class SpaceVectorEnv(RemoteVectorEnv, VectorEnv[Any, Any, Any]):
     """Several sessions of a Space's environment as one vector environment."""
 
     _more_names = ("space", *_OPTIONS)

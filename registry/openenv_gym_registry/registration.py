@@ -35,8 +35,12 @@ def register_all() -> None:
     for entry in catalogue().values():
         if entry.project == PROJECT:
             register_gymnasium_project(entry)
-        elif entry.id not in gymnasium.registry:
+            continue
+        if entry.id not in gymnasium.registry:
             _register_entry(entry, "Catalogue", project=entry.project)
+        for variant in entry.variants:
+            if variant.id not in gymnasium.registry:
+                _register_entry(variant, "Catalogue", project=entry.project, variant=variant.id)
     register_known_spaces()
     if SPACE_ID not in gymnasium.registry:
         _register_space(SPACE_ID)

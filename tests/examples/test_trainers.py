@@ -6,11 +6,7 @@ import re
 
 import pytest
 
-from tests.support.trainers import PROGRAMS, RESULTS, train, trainer_python
-from tests.support.venvs import VenvUnavailable
-
-MUST_REACH = 150.0
-"""The mean return within 60,000 steps; 500 is the most that CartPole gives, and a random policy reaches 22."""
+from tests.support.trainers import EXAMPLES, PROGRAMS, RESULTS, TRAINERS, python_or_skip, train
 
 
 def reached(printed: str) -> tuple[int, float]:
@@ -22,21 +18,26 @@ def reached(printed: str) -> tuple[int, float]:
     return int(steps[1].replace(",", "")), float(returns[1])
 
 
+def _assert_enough_was_learnt(name: str, printed: str) -> None:
+    steps, mean = reached(printed)
+    assert steps <= PROGRAMS[name].steps
+    assert mean > PROGRAMS[name].must_reach
+
+
+def test_every_program_is_there_and_has_a_trainer() -> None:
+    for program in PROGRAMS.values():
+        assert (EXAMPLES / program.file).is_file()
+        assert program.trainer in TRAINERS
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_committed_result_tells_that_enough_was_learnt(name: str) -> None:
-    steps, mean = reached((RESULTS / f"{name}.txt").read_text(encoding="utf-8"))
-    assert steps <= 60_000
-    assert mean > MUST_REACH
+    _assert_enough_was_learnt(name, (RESULTS / f"{name}.txt").read_text(encoding="utf-8"))
 
 
 @pytest.mark.trainers
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_learns(name: str) -> None:
-    try:
-        trainer_python()
-    except VenvUnavailable as error:
-        pytest.skip(str(error))
-    steps, mean = reached(train(name))
-    assert steps <= 60_000
-    assert mean > MUST_REACH
+    python_or_skip(PROGRAMS[name].trainer)
+    _assert_enough_was_learnt(name, train(name))

@@ -19,6 +19,7 @@ from openenv_gym_registry.catalogue import Entry, catalogue
 from openenv_gym_registry.gymnasium_ids import own_id, register_gymnasium, settings_of, variant_of
 
 import openenv_gym
+from tests.support.gymnasium_libraries import needs_library
 
 NEWEST = "Taxi-v4" in gymnasium.registry
 """Whether this Gymnasium is at least 1.4, which the catalogue describes."""
@@ -31,6 +32,13 @@ VARIANTS = [
 CLASSIC = {"CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1", "Acrobot-v1"}
 TOY_TEXT = {
     *("Blackjack-v1", "FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "CliffWalkingSlippery-v1", "Taxi-v4"),
+}
+BOX2D = {
+    *("LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "BipedalWalkerHardcore-v3", "CarRacing-v3"),
+}
+MUJOCO = {
+    *("HalfCheetah-v5", "Ant-v5", "Hopper-v5", "Walker2d-v5", "Humanoid-v5", "Swimmer-v5", "InvertedPendulum-v5"),
+    *("InvertedDoublePendulum-v5", "Reacher-v5", "Pusher-v5"),
 }
 
 
@@ -47,17 +55,19 @@ def env_id_of(variant: Entry) -> str:
 
 
 @pytest.mark.skipif(not NEWEST, reason="an older Gymnasium has other ids")
-def test_all_current_ids_of_classic_control_and_toy_text_are_there() -> None:
-    folders = (".classic_control.", ".toy_text.")
+def test_all_current_ids_of_gymnasiums_own_are_there() -> None:
+    folders = (".classic_control.", ".toy_text.", ".box2d.", ".mujoco.")
     specs = [spec for spec in gymnasium.registry.values() if any(f in str(spec.entry_point) for f in folders)]
     newest = {}
     for spec in sorted(specs, key=lambda spec: spec.version or 0):
         newest[spec.name] = spec.id
-    assert set(newest.values()) == CLASSIC | TOY_TEXT == set(map(env_id_of, VARIANTS))
+    assert set(map(env_id_of, VARIANTS)) == CLASSIC | TOY_TEXT | BOX2D | MUJOCO
+    assert set(newest.values()) - set(map(env_id_of, VARIANTS)) == {"HumanoidStandup-v5"}
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=env_id_of)
 def test_an_id_has_gymnasiums_limit_threshold_and_spaces(variant: Entry) -> None:
+    needs_library(env_id_of(variant))
     theirs, ours = gymnasium.spec(env_id_of(variant)), gymnasium.spec(variant.id)
     told = ("max_episode_steps", "reward_threshold", "nondeterministic", "order_enforce", "disable_env_checker")
     assert [getattr(ours, name) for name in told] == [getattr(theirs, name) for name in told]
@@ -76,6 +86,7 @@ def test_an_id_has_gymnasiums_limit_threshold_and_spaces(variant: Entry) -> None
 @pytest.mark.skipif(not NEWEST, reason="an older Gymnasium has other keywords")
 @pytest.mark.parametrize("variant", VARIANTS, ids=env_id_of)
 def test_the_catalogue_says_what_the_ids_server_says(variant: Entry) -> None:
+    needs_library(env_id_of(variant))
     said = served(Settings.from_environ(settings_of(env_id_of(variant)))).environment_class
     assert variant.spaces is not None
     assert said.spaces is not None
@@ -167,6 +178,22 @@ def test_equal_keywords_make_equal_settings() -> None:
     assert one == settings_of("Taxi-v4", {"b": 2, "a": 1}, ("x", "y"))
     assert json.loads(one["GYMNASIUM_ENV_KWARGS"]) == {"a": 1, "b": 2}
     assert Settings.from_environ(one).modules == ("x", "y")
+
+
+def test_wrappers_are_settings_too_and_no_list_of_them_is_refused() -> None:
+    stack = {"name": "FrameStackObservation", "stack_size": 4}
+    one = settings_of("CartPole-v1", env_wrappers=["FlattenObservation", stack])
+    assert one == settings_of(
+        "CartPole-v1", env_wrappers=({"name": "FlattenObservation"}, dict(reversed(stack.items())))
+    )
+    assert [each.name for each in Settings.from_environ(one).wrappers] == ["FlattenObservation", stack["name"]]
+    assert settings_of("CartPole-v1")["GYMNASIUM_ENV_WRAPPERS"] == "[]"
+    for wrong in ("FlattenObservation", [4], [{"stack_size": 4}], {"name": "FlattenObservation"}):
+        with pytest.raises(ConfigurationError, match="env_wrappers="):
+            register_gymnasium("CartPole-v1", id="openenv/Wrapped-v0", env_wrappers=wrong)  # type: ignore[arg-type]
+    id = register_gymnasium("CartPole-v1", id="openenv/Wrapped-v0", env_wrappers=[stack])
+    assert gymnasium.spec(id).kwargs == {"env_id": "CartPole-v1", "env_wrappers": [stack]}
+    assert EnvSpec.from_json(gymnasium.spec(id).to_json()) == gymnasium.spec(id)
 
 
 def test_an_id_that_the_catalogue_lacks_is_no_variant() -> None:

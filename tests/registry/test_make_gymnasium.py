@@ -27,6 +27,7 @@ from openenv_gym_registry.projects import bundled_project
 
 import openenv_gym
 from tests.support import odd_envs
+from tests.support.gymnasium_libraries import library_of
 from tests.support.gymnasium_values import same, same_infos, without_ours
 from tests.support.servers import running_server
 
@@ -37,6 +38,8 @@ IDS = {
     variant.settings["GYMNASIUM_ENV_ID"]: variant.id
     for variant in catalogue()["gymnasium"].variants
     if variant.settings["GYMNASIUM_ENV_ID"] in gymnasium.registry
+    # The others are driven where their libraries are.
+    and library_of(variant.settings["GYMNASIUM_ENV_ID"]) is None
 }
 WIRES = ("vector", "standard")
 SUPPORT = {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}

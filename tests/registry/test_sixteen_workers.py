@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.trainers import trainer_python
-from tests.support.venvs import VenvUnavailable
+from tests.support.trainers import python_or_skip
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,10 +36,6 @@ def test_sixteen_workers_of_an_async_vector_environment_share_one_server(context
 
 @pytest.mark.trainers
 def test_sixteen_workers_of_a_subproc_vec_env_share_one_server() -> None:
-    try:
-        python = trainer_python()
-    except VenvUnavailable as error:
-        pytest.skip(str(error))
-    servers = _servers(str(python), "subproc")
+    servers = _servers(str(python_or_skip("stable-baselines3")), "subproc")
     assert len(servers) == 16
     assert len(set(servers)) == 1

@@ -13,6 +13,7 @@ LONGEST = (
     *SHARED,
     "tests/test_gymnasium_versions.py",
     "tests/test_wheel.py",
+    "tests/docs/test_site.py",
     "tests/bridge/test_failing.py",
 )
 """What begins first, so that no worker is left with it when the other has nothing more to do."""

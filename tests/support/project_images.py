@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from openenv_gym.providers.docker.build import BuiltImage, build_image
+from openenv_gym.providers.docker.context import dockerfile_of
 from openenv_gym.providers.docker.vendored import own_wheel
 from tests.support.engine import BASE_IMAGE, Engine
 from tests.support.pools import PROJECTS
@@ -78,7 +79,11 @@ class Images:
         wheels: Sequence[Path] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> BuiltImage:
-        """Builds a project's image on the tests' base image, from the wheels that it requires or from given ones."""
+        """Builds a project's image on the tests' base image, from the wheels that it requires or from given ones.
+
+        What its Dockerfile takes of Debian's packages comes from where this machine has them.
+        """
+        installs_packages = "apt-get" in (folder / dockerfile_of(folder)).read_text(encoding="utf-8")
         return build_image(
             folder,
             tag=tag,
@@ -87,6 +92,7 @@ class Images:
             engine=self._engine.address,
             wheels=[self.own_wheel, *(wheels_of(folder) if wheels is None else wheels)],
             on_output=on_output,
+            network="host" if installs_packages else None,
         )
 
 

@@ -20,7 +20,14 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-SOURCE_ROOTS = ("", "protocol", "server", "registry", "cli", "envs/echo", "envs/blackjack", "envs/gymnasium")
+SOURCE_ROOTS = (
+    "",
+    "protocol",
+    "server",
+    "registry",
+    "cli",
+    *(f"envs/{manifest.parent.name}" for manifest in sorted(REPOSITORY.glob("envs/*/openenv.yaml"))),
+)
 """What an editable install of this checkout has on the path."""
 
 _failures: dict[Path, str] = {}

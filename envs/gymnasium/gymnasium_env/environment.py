@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from openenv_gym_protocol.bodies import Metadata
 from openenv_gym_server.environment import Environment
 
 from gymnasium_env.infos import InfoWriter
+from gymnasium_env.libraries import GRAPHICS_LINE, choose_graphics, draws_with_mujoco, needs
 from gymnasium_env.models import GymnasiumAction, GymnasiumObservation, GymnasiumState
 from gymnasium_env.recipe import Recipe
 
@@ -154,16 +154,19 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         if mode not in self.render_modes:
             raise ValueError(f"{self.recipe.spec.id} has no render mode {mode!r}; it has {list(self.render_modes)}.")
         env = self._played.env
-        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pygame would look for a screen
+        choose_graphics()
         # Which mode is wanted is not known when the environment is built, and it draws nothing before it is asked.
-        env.unwrapped.render_mode = mode
+        before, env.unwrapped.render_mode = env.unwrapped.render_mode, mode
         try:
             return env.render()
         except DependencyNotInstalled as error:
-            raise RuntimeError(
-                f'{error}. Pictures need it where the server runs: pip install "openenv-gym-gymnasium[render]", or '
-                '"gymnasium[classic-control,toy-text]".'
-            ) from error
+            raise RuntimeError(needs(error)) from error
+        except (AttributeError, ImportError, RuntimeError) as error:
+            if not draws_with_mujoco(env.unwrapped):
+                raise
+            raise RuntimeError(f"MuJoCo cannot draw here ({error}). On Debian: {GRAPHICS_LINE}") from error
+        finally:
+            env.unwrapped.render_mode = before
 
     def __getattr__(self, name: str) -> Any:
         """Reads an attribute of Gymnasium's environment, if it is one of ``remote_names``.

@@ -17,9 +17,13 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.error import DependencyNotInstalled
 from openenv_gym_protocol.errors import ConfigurationError, nearest
 
+from gymnasium_env.known import Family, family_of
+from gymnasium_env.libraries import choose_graphics, load_quietly, needs
 from gymnasium_env.settings import Settings
+from gymnasium_env.wrappers import DRAWS, wrapped
 
-_OTHERS = {"self", "render_mode"}
+# What CarRacing says besides goes to the server's standard output.
+_OTHERS = {"self", "render_mode", "verbose"}
 
 _DISTRIBUTIONS = {"ale_py": "ale-py"}
 """What brings a module that this project knows."""
@@ -43,6 +47,7 @@ class Recipe:
 
     Attributes:
         spec: Its registration.
+        family: What is known of its class, or None.
         keywords: What clients may set at a reset, by name.
         action_space: The space of one action; the same for all that is built.
         observation_space: The space of one observation.
@@ -59,9 +64,17 @@ class Recipe:
         if settings.env_id not in gymnasium.registry:
             raise ConfigurationError(f"{settings.env_id!r} is not registered. {_similar(settings.env_id)}")
         self.spec: EnvSpec = gymnasium.registry[settings.env_id]
+        self.family = family_of(self.spec)
         self._settings = settings
+        self._draws = any(wrapper.name == DRAWS for wrapper in settings.wrappers)
+        if self._draws:
+            choose_graphics()
+        load_quietly(self.spec.entry_point)
         with _told(settings):
-            self.keywords = _allowed(_keywords_of(self.spec, settings.env_kwargs), settings)
+            keywords = _keywords_of(self.spec, settings.env_kwargs)
+            for name in (self.family or Family()).server_keywords:
+                keywords.pop(name, None)
+            self.keywords = _allowed(keywords, settings)
             env = self._make({})
         try:
             self.action_space: Space[Any] = env.action_space
@@ -71,6 +84,11 @@ class Recipe:
             self.render_fps = int(env.metadata.get("render_fps") or 30)
         finally:
             env.close()
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a step takes microseconds: of an unknown environment it may take any time, as pictures do."""
+        return self.family is not None and self.family.is_short and not self._draws
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -99,7 +117,10 @@ class Recipe:
         # None is the id's own time limit, -1 is none.
         limit = None if self._settings.own_time_limit else -1
         kwargs = {**self._settings.env_kwargs, **keywords}
-        return gymnasium.make(self.spec, max_episode_steps=limit, disable_env_checker=True, **kwargs)
+        if self._draws:
+            kwargs["render_mode"] = "rgb_array"
+        env = gymnasium.make(self.spec, max_episode_steps=limit, disable_env_checker=True, **kwargs)
+        return wrapped(env, self._settings.wrappers)
 
 
 def _import(module: str, env_id: str) -> None:
@@ -122,7 +143,7 @@ def _told(settings: Settings) -> Iterator[None]:
     except ConfigurationError:
         raise
     except DependencyNotInstalled as error:
-        raise ConfigurationError(f"{settings.env_id} cannot run on {sys.executable}: {error}") from None
+        raise ConfigurationError(f"{settings.env_id} cannot be served: {needs(error)}") from None
     except Exception as error:  # environments raise whatever they like
         kwargs = f" with {settings.env_kwargs}" if settings.env_kwargs else ""
         raise ConfigurationError(

@@ -13,7 +13,7 @@ from openenv_gym_server.serialisation import AS_COLUMNS
 from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, WithJsonSchema, create_model
 
 from gymnasium_env.environment import GymnasiumEnvironment
-from gymnasium_env.known import Family, family_of
+from gymnasium_env.known import Family
 from gymnasium_env.models import GymnasiumAction, GymnasiumObservation
 from gymnasium_env.recipe import Recipe
 from gymnasium_env.settings import Settings
@@ -38,14 +38,12 @@ def served(settings: Settings) -> Served:
         ConfigurationError: The id is not registered, the settings do not fit it, or a space has no form as data.
     """
     recipe = Recipe(settings)
-    family = family_of(recipe.spec)
-    known = family or Family()
+    known = recipe.family or Family()
     observation_class = _observation_class(recipe.observation_space)
     body: dict[str, Any] = {
         "__doc__": GymnasiumEnvironment.__doc__,
         "__module__": __name__,
-        # A step of an unknown environment may take any time.
-        "execution": "thread" if family is None else "inline",
+        "execution": "inline" if recipe.is_short else "thread",
         "recipe": recipe,
         "observation_class": observation_class,
         "spaces": {
@@ -53,7 +51,7 @@ def served(settings: Settings) -> Served:
             "observation": space_to_data(recipe.observation_space),
         },
         "start_options": known.start_options,
-        "info_keys": None if family is None else list(family.info_keys),
+        "info_keys": None if recipe.family is None else list(known.info_keys),
         "render_modes": recipe.render_modes,
         "render_fps": recipe.render_fps,
         "remote_names": known.attributes,

@@ -14,6 +14,8 @@ from typing import Any
 
 from openenv_gym_protocol.errors import ConfigurationError
 
+from gymnasium_env.wrappers import SETTING, Wrapper, read_wrappers
+
 DEFAULT_ID = "CartPole-v1"
 
 _ID = re.compile(r"(?:[\w-]+/)?[\w.-]+")
@@ -33,6 +35,7 @@ class Settings:
         modules: Imported first, because they register ids.
         options: The constructor's keywords that clients may set at a reset; None for all that are numbers or flags.
         own_time_limit: Whether the server cuts episodes off at the id's own limit. By default the client does.
+        wrappers: What is put around the environment, the innermost first.
     """
 
     env_id: str = DEFAULT_ID
@@ -40,10 +43,11 @@ class Settings:
     modules: tuple[str, ...] = ()
     options: tuple[str, ...] | None = None
     own_time_limit: bool = False
+    wrappers: tuple[Wrapper, ...] = ()
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> Settings:
-        """Reads ``GYMNASIUM_ENV_ID``, ``_KWARGS``, ``_MODULES``, ``_OPTIONS`` and ``_TIME_LIMIT``.
+        """Reads ``GYMNASIUM_ENV_ID``, ``_KWARGS``, ``_MODULES``, ``_OPTIONS``, ``_TIME_LIMIT`` and ``_WRAPPERS``.
 
         Raises:
             ConfigurationError: A value that cannot be, named with its variable.
@@ -59,14 +63,19 @@ class Settings:
             modules=_modules(env_id, _names(read.get("GYMNASIUM_ENV_MODULES", ""))),
             options=None if options is None else _names(options),
             own_time_limit=_flag(read.get("GYMNASIUM_ENV_TIME_LIMIT", "")),
+            wrappers=read_wrappers(_json(SETTING, read.get(SETTING, "") or "[]")),
         )
 
 
-def _json_object(text: str) -> dict[str, Any]:
+def _json(variable: str, text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError as error:
-        raise ConfigurationError(f"GYMNASIUM_ENV_KWARGS is no JSON: {error}") from error
+        raise ConfigurationError(f"{variable} is no JSON: {error}") from error
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    value = _json("GYMNASIUM_ENV_KWARGS", text)
     if not isinstance(value, dict):
         raise ConfigurationError(f"GYMNASIUM_ENV_KWARGS is a JSON object of keywords, not {value!r}.")
     if "render_mode" in value:

@@ -22,3 +22,11 @@ def test_another_id_has_another_space() -> None:
     what = served(Settings(env_id="FrozenLake-v1", env_kwargs={"map_name": "8x8"}))
     assert what.environment_class.spaces is not None
     assert what.environment_class.spaces["observation"]["n"] == 64
+
+
+def test_what_is_wrapped_has_the_wrappers_spaces() -> None:
+    stack = {"GYMNASIUM_ENV_WRAPPERS": '[{"name": "FrameStackObservation", "stack_size": 4}, "FlattenObservation"]'}
+    what = served(Settings.from_environ(stack))
+    assert what.environment_class.spaces is not None
+    assert what.environment_class.spaces["observation"]["shape"] == [16]
+    assert what.environment_class().reset(seed=1).observation.shape == (16,)

@@ -1,0 +1,1 @@
+"""Where OpenEnv's tools look for the application."""
