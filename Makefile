@@ -18,7 +18,7 @@ help:
 	@echo "make test-gymnasium-versions  all that Gymnasium asks for, beside Gymnasium 1.1 and 1.2"
 	@echo "make test-environments  every environment that needs a library of its own, with that library (minutes; package index)"
 	@echo "make test-images       every other environment built into an image and driven in a container (root, dockerd)"
-	@echo "make test-trainers     PPO by Stable-Baselines3 and in one file, on remote environments (minutes; PyTorch)"
+	@echo "make test-trainers     every trainer on remote environments, each in a virtual environment of its own (an hour; PyTorch, Ray)"
 	@echo "make test-soak         a million hostile inputs for the vector wire's decoder, 50,000 episodes over a network that breaks, a minute of 512 sessions killed"
 	@echo "make bench             every target of docs/performance.md, side by side with openenv and others (a quarter of an hour)"
 	@echo "make soak              an hour of 256 lanes and five minutes of 1,000, and what both ends hold of the machine"
@@ -83,7 +83,7 @@ test-images: $(VENV)/.dev
 	OPENENV_GYM_REQUIRE=images $(BIN)/python -m pytest tests/containers -m images
 
 test-trainers: $(VENV)/.dev
-	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples tests/registry tests/trainers tests/test_docs.py -m trainers
+	OPENENV_GYM_REQUIRE=trainers $(BIN)/python -m pytest tests/examples tests/registry tests/trainers -m trainers
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

@@ -29,6 +29,7 @@ from openenv_gym.bridge.lanes.vector import VectorGroup
 from openenv_gym.bridge.rows import Row
 from openenv_gym.bridge.schema.derived import View
 from openenv_gym.bridge.seeds import checked_seed
+from openenv_gym.bridge.servers.server import Server
 from openenv_gym.bridge.setup import Keywords, Setup
 from openenv_gym.bridge.travel import Travels
 from openenv_gym.bridge.wires import Wire
@@ -140,6 +141,11 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         return None if server is None else server.base_url
 
     @property
+    def reset_options(self) -> dict[str, Any]:
+        """What every reset sends besides its seed."""
+        return dict(self._setup.reset_options)
+
+    @property
     def session_id(self) -> str | None:
         """The client's name for the running session, which errors tell too; None before the first reset."""
         return self._lanes[0].session_id
@@ -181,6 +187,29 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         """The last lines that the server wrote; empty for a server that runs without us."""
         server = self._lanes[0].server or self._setup.servers.known(0)
         return "" if server is None else server.logs(lines)
+
+    @one_at_a_time
+    def start_server(self, *, anew: bool = False) -> Server:
+        """Gets the server without opening a session: for clients that open sessions of their own there.
+
+        It belongs to this environment as that of a ``reset`` does, and is released by ``close``.
+
+        Args:
+            anew: Whether to give up the server that it has, because that cannot be reached, and to start another.
+                A server that somebody else started is none of ours to give up.
+
+        Returns:
+            The server, with its address and how to connect to it.
+
+        Raises:
+            ClientClosed: The environment is closed.
+            OpenEnvGymError: It could not be started.
+        """
+        self._enter()
+        servers = self._setup.servers
+        if anew:
+            servers.replace(0)
+        return servers.of([0])[0]
 
     @one_at_a_time
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

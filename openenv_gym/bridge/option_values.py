@@ -6,6 +6,7 @@ What a schema says beyond types, choices, bounds and lengths is left to the serv
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from operator import ge, gt, le, lt
 from typing import Any
 
@@ -30,7 +31,14 @@ def check_values(owner: str, values: Mapping[str, Any], schemas: Mapping[str, An
         schema = schemas.get(name)
         if not isinstance(schema, Mapping) or _fits(_plain(value), schema):
             continue
-        raise ConfigurationError(f"{owner}: {name}= must be {_spelt(schema)}, not {value!r:.80}.")
+        raise ConfigurationError(f"{owner}: {name}= must be {_spelt(schema)}, not {value!r:.80}.{_meant(value, schema)}")
+
+
+def _meant(value: Any, schema: Mapping[str, Any]) -> str:
+    """The choice that was probably meant, as a sentence with a space before it."""
+    choices = [each for each in schema.get("enum", ()) if isinstance(each, str)]
+    close = get_close_matches(value, choices, 1) if isinstance(value, str) else []
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Union
 
 _PLAIN: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
 _MAX_DEPTH = 16
+_MAX_PARTS = 10_000
+"""Parts of a schema that are looked at: references can make more of a few lines than anybody has time for."""
 
 
 def annotation_of(schema: Any, definitions: Mapping[str, Any] | None = None) -> Any:
@@ -19,7 +21,7 @@ def annotation_of(schema: Any, definitions: Mapping[str, Any] | None = None) -> 
         schema: The schema.
         definitions: What its references lead to, by name.
     """
-    return _annotation(schema, definitions or {}, _MAX_DEPTH)
+    return _annotation(schema, definitions or {}, _MAX_DEPTH, iter(range(_MAX_PARTS)))
 
 
 def described(schema: Any, definitions: Mapping[str, Any] | None = None) -> str:
@@ -33,25 +35,37 @@ def described(schema: Any, definitions: Mapping[str, Any] | None = None) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _annotation(schema: Any, definitions: Mapping[str, Any], depth: int) -> Any:
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    """A part of a schema that has to be an object; nothing is in it where it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def required_of(schema: Mapping[str, Any]) -> list[str]:
+    """The names that a schema requires, each once; none where it does not say so in a list."""
+    named = schema.get("required")
+    names = named if isinstance(named, list | tuple) else ()
+    return list(dict.fromkeys(each for each in names if isinstance(each, str)))
+
+
+def _annotation(schema: Any, definitions: Mapping[str, Any], depth: int, parts: Iterator[int]) -> Any:
     told = _resolved(schema, definitions, depth)
-    if not told or depth <= 0:
+    if not told or depth <= 0 or next(parts, None) is None:
         return Any
     choices = told["enum"] if isinstance(told.get("enum"), list) else [told["const"]] if "const" in told else []
     if choices and all(each is None or isinstance(each, str | int | bool) for each in choices):
         return Literal[tuple(choices)]
     for word in ("anyOf", "oneOf"):
         if isinstance(told.get(word), list) and told[word]:
-            return _union([_annotation(each, definitions, depth - 1) for each in told[word]])
+            return _union([_annotation(each, definitions, depth - 1, parts) for each in told[word]])
     kind = told.get("type")
     if isinstance(kind, list):
-        return _union([_annotation({**told, "type": each}, definitions, depth - 1) for each in kind])
+        return _union([_annotation({**told, "type": each}, definitions, depth - 1, parts) for each in kind])
     if kind == "array":
-        item = _annotation(told.get("items"), definitions, depth - 1)
+        item = _annotation(told.get("items"), definitions, depth - 1, parts)
         return list if item is Any else list[item]  # type: ignore[valid-type]
     if kind == "object":
         inner = told.get("additionalProperties")
-        item = _annotation(inner, definitions, depth - 1) if isinstance(inner, Mapping) else Any
+        item = _annotation(inner, definitions, depth - 1, parts) if isinstance(inner, Mapping) else Any
         return dict if item is Any else dict[str, item]  # type: ignore[valid-type]
     return _PLAIN.get(str(kind), Any)
 
@@ -67,12 +81,11 @@ def _union(members: list[Any]) -> Any:
 
 
 def _resolved(schema: Any, definitions: Mapping[str, Any], depth: int) -> Mapping[str, Any]:
-    told = schema if isinstance(schema, Mapping) else {}
+    told = mapping_of(schema)
     for _ in range(depth):
         parts = told.get("allOf")
         if isinstance(told.get("$ref"), str):
-            target = definitions.get(told["$ref"].rpartition("/")[2])
-            target = target if isinstance(target, Mapping) else {}
+            target = mapping_of(definitions.get(told["$ref"].rpartition("/")[2]))
             told = {**target, **{name: value for name, value in told.items() if name != "$ref"}}
         elif isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], Mapping):
             told = {**parts[0], **{name: value for name, value in told.items() if name != "allOf"}}
@@ -92,10 +105,9 @@ def _bounds(told: Mapping[str, Any]) -> str:
 
 
 def _fields(told: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    properties = told.get("properties")
-    if not isinstance(properties, Mapping) or not properties:
+    properties, required = mapping_of(told.get("properties")), required_of(told)
+    if not properties:
         return ""
-    required = told.get("required") or ()
     named = [
         f"{name} ({_word(_resolved(each, definitions, _MAX_DEPTH))}{'' if name in required else ', optional'})"
         for name, each in properties.items()

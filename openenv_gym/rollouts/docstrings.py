@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _SECTION = re.compile(
     r"^\s*(Args|Arguments|Parameters|Params|Returns|Return|Raises|Yields|Examples?|Notes?):\s*$", re.IGNORECASE
 )
-_ARGUMENT = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
+_ARGUMENT = re.compile(r"^\s*\*{0,2}(\w+)(?:\s*\([^)]*\))?\s*:\s*(.+)$")
 _CHOICES = re.compile(r"\(choices:", re.IGNORECASE)
 _ARGUMENT_SECTIONS = frozenset({"args", "arguments", "parameters", "params"})
 

@@ -137,10 +137,12 @@ class Rollouts:
             if not work.cancelled() and work.exception() is not None and not self._outcome_is_told:
                 logger.error("The run was left, and had failed: %s", work.exception(), exc_info=work.exception())
             self._outcome_is_told = True
-        if self._writer is not None:
-            self._writer.end(self.statistics)
-        if self._own_source is not None:
-            self._own_source.close()
+        try:
+            if self._writer is not None:
+                self._writer.end(self.statistics)
+        finally:
+            if self._own_source is not None:
+                self._own_source.close()
 
     async def __aenter__(self) -> Self:
         return self

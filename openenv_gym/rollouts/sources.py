@@ -13,8 +13,8 @@ from openenv_gym.providers.readiness import is_dead
 from openenv_gym.transports.timeouts import Timeouts
 
 if TYPE_CHECKING:
+    from openenv_gym.bridge.env import RemoteEnv
     from openenv_gym.bridge.servers.server import Server
-    from openenv_gym.bridge.servers.servers import Servers
 
 AnyClient: TypeAlias = EnvClient[Any, Any, Any]
 ClientT = TypeVar("ClientT", bound=AnyClient)
@@ -54,12 +54,12 @@ class EnvironmentSource:
         self._timeouts = timeouts
         self._token = token
         self._lock = threading.Lock()
-        self._env: Any = None
-        self._options: dict[str, Any] = {}
-        if is_address(environment):
-            self._options = dict(keywords)
-        else:
-            self._describe(keywords)
+        self._env: RemoteEnv | None = None
+        self._is_closed = False
+        self._keywords: dict[str, Any] = dict(keywords)
+        self._options = self._keywords
+        if not is_address(environment):
+            self._describe()
 
     @property
     def reset_options(self) -> dict[str, Any]:
@@ -82,25 +82,30 @@ class EnvironmentSource:
         return kind(server.base_url, token=options.token, headers=options.headers, timeouts=self._timeouts)
 
     def close(self) -> None:
-        """Ends the use of the server, which lingers; clients that were made of it go on. Idempotent."""
+        """Ends the use of the server, which lingers; clients that were made of it go on, and another begins it again.
+
+        Idempotent.
+        """
         if self._env is not None:
+            self._is_closed = True
             self._env.close()
 
     def _server(self) -> Server:
-        # The environment is never reset: it has the lease of the server, which starts when it is first asked for.
-        servers: Servers = self._env._setup.servers
         with self._lock:
-            found = servers.of([0])[0]
-            if is_dead(found.base_url, _PROBE_SECONDS) and servers.replace(0):
-                found = servers.of([0])[0]
-            return found
+            if self._is_closed:
+                self._describe()
+                self._is_closed = False
+            assert self._env is not None  # only an address has none
+            # It is never reset: it has the lease of the server.
+            found = self._env.start_server()
+            return self._env.start_server(anew=True) if is_dead(found.base_url, _PROBE_SECONDS) else found
 
-    def _describe(self, keywords: dict[str, Any]) -> None:
+    def _describe(self) -> None:
         import gymnasium  # an address needs none of it
 
         if self._token is not None:
             raise ConfigurationError("token= is for an address; a server that is started has one of its own.")
-        given = keywords if self._timeouts is None else {"timeouts": self._timeouts, **keywords}
+        given = self._keywords if self._timeouts is None else {"timeouts": self._timeouts, **self._keywords}
         try:
             env = gymnasium.make(self.name, disable_env_checker=True, **given)
         except gymnasium.error.Error as error:
@@ -113,7 +118,7 @@ class EnvironmentSource:
             raise ConfigurationError(f"{self.name!r} is an environment of this process, not one of a server's.")
         self.max_steps = None if env.spec is None else env.spec.max_episode_steps
         self._env = env.unwrapped
-        self._options = dict(self._env._setup.reset_options)
+        self._options = env.unwrapped.reset_options
 
 
 ClientMaker: TypeAlias = Callable[[], AnyClient]

@@ -14,7 +14,7 @@ from typing import Any, Optional, TypeAlias
 from openenv_gym_protocol.root_field import ACTION_KEYS
 from openenv_gym_protocol.tools import Tool
 
-from openenv_gym.rollouts.annotations import annotation_of, described
+from openenv_gym.rollouts.annotations import annotation_of, described, mapping_of, required_of
 from openenv_gym.rollouts.docstrings import read_description, write_docstring
 from openenv_gym.rollouts.tool_names import argument_name, function_name
 
@@ -52,8 +52,8 @@ def action_tool(schema: Mapping[str, Any], name: str = "step", description: str 
         name: The tool's name.
         description: What it does; by default what the schema says of itself.
     """
-    properties = {key: told for key, told in schema.get("properties", {}).items() if key not in ACTION_KEYS}
-    required = [key for key in schema.get("required", ()) if key in properties]
+    properties = {key: told for key, told in mapping_of(schema.get("properties")).items() if key not in ACTION_KEYS}
+    required = [key for key in required_of(schema) if key in properties]
     told = description or str(schema.get("description") or "Acts in the environment.")
     return ToolSpec(name, told, {**schema, "properties": properties, "required": required})
 
@@ -133,9 +133,9 @@ class _Argument:
 
 def _arguments(spec: ToolSpec) -> list[_Argument]:
     """The arguments in the order that Python wants: those without a default first."""
-    properties = spec.schema.get("properties") or {}
-    definitions = spec.schema.get("$defs") or spec.schema.get("definitions") or {}
-    required = [key for key in spec.schema.get("required") or () if key in properties]
+    properties = mapping_of(spec.schema.get("properties"))
+    definitions = mapping_of(spec.schema.get("$defs")) or mapping_of(spec.schema.get("definitions"))
+    required = [key for key in required_of(spec.schema) if key in properties]
     taken: set[str] = set()
     found = []
     for key in [*required, *(key for key in properties if key not in required)]:

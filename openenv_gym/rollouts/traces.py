@@ -20,16 +20,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from openenv_gym_protocol.errors import ConfigurationError, FailureClass
+from openenv_gym_protocol import codec
+from openenv_gym_protocol.errors import ConfigurationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from openenv_gym.rollouts.episodes import Ending, Episode, Failure, Step
+from openenv_gym.rollouts.episodes import Episode
 from openenv_gym.rollouts.groups import Group
 from openenv_gym.rollouts.statistics import Statistics
 from openenv_gym.rollouts.values import json_of
 
 FORMAT = "openenv-gym.rollouts"
 VERSION = 1
+
+_EPISODE = TypeAdapter(Episode)
 
 
 class TraceWriter:
@@ -51,7 +55,7 @@ class TraceWriter:
         except FileExistsError as error:
             raise ConfigurationError(f"trace: {path} is there already. Name another file, or remove it.") from error
         except OSError as error:
-            raise ConfigurationError(f"trace: {path} cannot be written: {error.strerror}.") from error
+            raise _unwritable(path, error) from error
         told = {"format": FORMAT, "version": VERSION, "environment": environment, "about": about}
         self._write("header", told)
 
@@ -59,7 +63,8 @@ class TraceWriter:
         """Writes an episode.
 
         Raises:
-            ConfigurationError: It holds something that JSON cannot carry; nothing of it is written.
+            ConfigurationError: It holds something that JSON cannot carry, and nothing of it is written; or the file
+                cannot be written any more, because the disk is full, for one.
         """
         try:
             self._write("episode", _fields_of(episode))
@@ -72,14 +77,27 @@ class TraceWriter:
         self._write("group", {"number": group.number, "seed": group.seed, "differences": told})
 
     def end(self, statistics: Statistics) -> None:
-        """Writes the last line and closes the file. Idempotent."""
-        if not self._file.closed:
-            self._write("end", {"statistics": dataclasses.asdict(statistics)})
-        self.close()
+        """Writes the last line and closes the file. Idempotent.
+
+        Raises:
+            ConfigurationError: It cannot be written; the file is closed all the same.
+        """
+        try:
+            if not self._file.closed:
+                self._write("end", {"statistics": dataclasses.asdict(statistics)})
+        finally:
+            self.close()
 
     def close(self) -> None:
-        """Closes the file, without a last line where none was written. Idempotent."""
-        self._file.close()
+        """Closes the file, without a last line where none was written. Idempotent.
+
+        Raises:
+            ConfigurationError: What was written before did not reach the disk; the file is closed all the same.
+        """
+        try:
+            self._file.close()
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -90,8 +108,16 @@ class TraceWriter:
         self.close()
 
     def _write(self, kind: str, told: Mapping[str, Any]) -> None:
-        self._file.write(json_of({"type": kind, **told}) + b"\n")
-        self._file.flush()
+        line = json_of({"type": kind, **told}) + b"\n"
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+
+
+def _unwritable(path: str | Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(f"trace: {path} cannot be written: {error.strerror}.")
 
 
 @dataclass
@@ -174,16 +200,10 @@ def _fields_of(value: Any) -> dict[str, Any]:
 
 
 def _episode_of(told: Mapping[str, Any]) -> Episode:
-    given = _known(Episode, told)
-    failure = given.get("failure")
-    given["steps"] = [Step(**_known(Step, step)) for step in given["steps"]]
-    given["earlier"] = [_episode_of(attempt) for attempt in given["earlier"]]
-    given["ending"] = None if given["ending"] is None else Ending(given["ending"])
-    if failure is not None:
-        given["failure"] = Failure(**{**_known(Failure, failure), "failure": FailureClass(failure["failure"])})
-    return Episode(**given)
-
-
-def _known(kind: Any, told: Mapping[str, Any]) -> dict[str, Any]:
-    names = {each.name for each in dataclasses.fields(kind)}
-    return {name: value for name, value in told.items() if name in names}
+    missing = {"number", "seed", "steps", "earlier", "ending"} - told.keys()
+    if missing:
+        raise ValueError(f"it has no {', '.join(sorted(missing))}")
+    try:
+        return _EPISODE.validate_python(told)
+    except ValidationError as error:
+        raise ValueError(codec.with_faults("its fields do not fit", codec.faults_of(error))) from error

@@ -28,7 +28,7 @@ from openenv_gym.bridge.spaces.text import UnicodeText
 from openenv_gym.bridge.wires import Wire
 from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.apps.bridge_walks import StreamWalk
-from tests.support.pools import PROJECTS
+from tests.support.pools import PROJECTS, all_end, process_at
 from tests.support.servers import RunningServer, running_server
 
 NOWHERE = "http://127.0.0.1:9"
@@ -429,6 +429,26 @@ def test_the_environment_tells_about_itself(walk: RunningServer, make: Callable[
     assert walk.base_url in repr(env)
     assert str(env.session_id) in repr(env)
     assert env.logs() == ""
+
+
+def test_its_server_is_told_without_opening_a_session_there(
+    walk: RunningServer, make: Callable[..., RemoteEnv]
+) -> None:
+    env = make(walk.base_url, reset_options={"limit": 3})
+    assert env.start_server().base_url == env.start_server(anew=True).base_url == walk.base_url
+    assert (env.session_id, env.reset_options) == (None, {"limit": 3})
+    env.close()
+    with pytest.raises(errors.ClientClosed):
+        env.start_server()
+
+
+def test_a_server_of_its_own_is_started_anew_when_it_is_given_up() -> None:
+    env = RemoteEnv(path=PROJECTS / "guess", provider={"name": "process", "linger": 0})
+    first = process_at(env.start_server().base_url)
+    second = process_at(env.start_server(anew=True).base_url)
+    assert first != second
+    env.close()
+    assert all_end([first, second])
 
 
 def test_closing_twice_is_closing_once(walk: RunningServer) -> None:

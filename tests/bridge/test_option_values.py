@@ -27,6 +27,7 @@ PAIR = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}
         ({"type": ["number", "null"]}, "x", "a number or None"),
         ({"type": "string"}, 3, "a text"),
         ({"type": "object"}, [], "a mapping"),
+        ({"enum": ["mcts", "random"]}, "mtcs", "not 'mtcs'. Did you mean 'mcts'?"),
         (CHANCE, 2, "a number from 0 to 1, not 2"),
         (CHANCE, -0.1, "a number from 0 to 1"),
         (CHANCE, float("nan"), "a number from 0 to 1"),

@@ -18,6 +18,7 @@ from openenv_gym_protocol.errors import ConfigurationError, InvalidAction
 
 from openenv_gym.client import EnvClient, GenericEnvClient
 from openenv_gym.rollouts import Ending, EnvironmentSource, Episode, Rollouts
+from tests.support.pools import all_end, process_at
 from tests.support.servers import ROOT, RunningServer, running_server
 from tests.support.sessions import metric_of, wait_for_sessions
 
@@ -126,6 +127,16 @@ def test_an_id_starts_a_server_and_brings_its_limit_of_steps() -> None:
     assert (len(episode.steps), episode.ending, episode.total_reward) == (200, Ending.TRUNCATED, -200.0)
     assert run.statistics.truncated == 1
     source.close()
+
+
+def test_a_closed_source_begins_again_and_its_second_close_ends_that_server_too() -> None:
+    source = EnvironmentSource("openenv/Blackjack-v0", provider={"name": "process", "linger": 0})
+    for _ in range(2):
+        server = process_at(source.client(GenericEnvClient).base_url)
+        assert server.is_running()
+        source.close()
+        source.close()
+        assert all_end([server])
 
 
 def test_a_server_of_an_id_that_is_killed_is_started_anew_for_a_retry() -> None:

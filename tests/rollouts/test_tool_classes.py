@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import time
 import typing
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -150,3 +152,45 @@ def test_an_action_is_one_tool() -> None:
     assert made().step(2) == {"by": 2}
     assert made().step(by=1, note="slow") == {"by": 1, "note": "slow"}
     assert made.step.__doc__.startswith("One move.\n")
+
+
+def called(instance: Any, name: str, sent: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return name, sent
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": "xy"},
+        {"properties": {"x": 5}, "required": 5},
+        {"properties": {"x": {}}, "required": [["x"], {"x": 1}]},
+        {"properties": {"x": {}}, "required": ["x", "x"]},
+        {"properties": {"x": {"$ref": "#/$defs/A"}}, "$defs": 5},
+        {"properties": {"x": {"type": "object", "properties": {"a": 5, "b": {"enum": 5}}, "required": True}}},
+    ],
+)
+def test_a_schema_that_is_none_still_makes_a_function(schema: dict[str, Any]) -> None:
+    function = tool_class([ToolSpec("t", schema=schema)], called)().t
+    names = list(inspect.signature(function).parameters)
+    assert names == [name for name in schema["properties"] if isinstance(schema["properties"], dict)]
+    assert function(*names) == ("t", {name: name for name in names})
+    assert action_tool(schema).name == "step"
+
+
+def test_what_a_server_says_is_never_run(tmp_path: Path) -> None:
+    code = f"__import__('pathlib').Path({str(tmp_path / 'run')!r}).touch()"
+    told = {"type": code, "description": code, "enum": [code], "default": code, "title": f'"""\n{code}'}
+    schema = {"properties": {code: told, "x": {"type": code}, "y": {"$ref": code}, "z": {"const": code}}}
+    made = tool_class([ToolSpec(code, f'"""\n{code}\nArgs:\n    x: {code}', schema)], called)
+    (function,) = made._tool_names
+    typing.get_type_hints(getattr(made, function))
+    assert getattr(made(), function)(x=1) == (code, {"x": 1})
+    assert not (tmp_path / "run").exists()
+
+
+def test_hostile_schemas_and_texts_take_no_time() -> None:
+    began = time.monotonic()
+    many = {"A": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/A"}}, *[{"$ref": "#/$defs/A"}] * 5]}}
+    annotation_of({"$ref": "#/$defs/A"}, many)
+    read_description("Args:\n x" + " " * 50_000 + "y")
+    assert time.monotonic() - began < 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ def test_a_line_that_was_cut_is_told_and_the_others_are_read(tmp_path: Path) -> 
 
 
 HEADER = json.dumps({"type": "header", "format": "openenv-gym.rollouts", "version": 1})
+EPISODE = '{"type": "episode", "number": 0, "seed": 1, "earlier": [], "ending": "failed", %s}'
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,9 @@ HEADER = json.dumps({"type": "header", "format": "openenv-gym.rollouts", "versio
         (HEADER + "\n[1]\n", "line 2 is no JSON object"),
         (HEADER + '\n{"type": "episode"}\n', "line 2: the episode is wrong"),
         (HEADER + '\n{"type": "episode", "steps": [], "earlier": [], "ending": "odd"}\n', "line 2: the episode"),
+        (HEADER + "\n" + EPISODE % '"steps": ["x"]' + "\n", "line 2: the episode is wrong: .*steps"),
+        (HEADER + "\n" + EPISODE % '"steps": [], "options": 5' + "\n", "line 2: the episode is wrong: .*options"),
+        (HEADER + "\n" + EPISODE % '"steps": [], "failure": "odd"' + "\n", "line 2: the episode is wrong: .*failure"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str, told: str) -> None:
@@ -123,3 +128,16 @@ def test_later_types_and_keys_are_passed_over(tmp_path: Path) -> None:
     later = json.dumps({**told, "colour": "red", "steps": [{**told["steps"][0], "mood": "glad"}]})
     path.write_text(f'{HEADER}\n{later}\n{{"type": "weather"}}\n', encoding="utf-8")
     assert read_trace(path).episodes == [an_episode()]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full.")
+def test_a_full_disk_is_told_and_the_file_is_closed(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path / "t.jsonl")
+    with Path("/dev/full").open("wb") as full:
+        os.dup2(full.fileno(), writer._file.fileno())
+    with pytest.raises(ConfigurationError, match=r"Episode 3 cannot be traced\..*cannot be written: No space left"):
+        writer.episode(Episode(number=3))
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        writer.end(Statistics.of([], [], 0))
+    writer.end(Statistics.of([], [], 0))
+    writer.close()

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import Env, Space
 from gymnasium.spaces import Discrete
 
+from openenv_gym.bridge.interface import Interface
 from tests.support.venvs import REPOSITORY, own_requirements, virtual_environment
 
 BUNDLED = REPOSITORY / "envs"
@@ -62,5 +63,6 @@ def actions_of(space: Space[Any], seed: int) -> Callable[[Mapping[str, Any]], An
 
 def as_payload(env: Env[Any, Any], action: Any) -> dict[str, Any]:
     """An action as a client sends it that knows no spaces."""
-    encoded: dict[str, Any] = env.unwrapped._setup.interface().encode_action(action)  # type: ignore[attr-defined]
+    schema = env.unwrapped.schema  # type: ignore[attr-defined]
+    encoded: dict[str, Any] = Interface(schema).encode_action(action)
     return encoded

@@ -30,6 +30,8 @@ SOURCE_ROOTS = (
 )
 """What an editable install of this checkout has on the path."""
 
+_INSTALL_SECONDS = 1800
+
 _failures: dict[Path, str] = {}
 """What could not be made, and why: it is not tried twice in one run."""
 
@@ -103,7 +105,10 @@ def _make(home: Path, requirements: Sequence[str], *, with_ours: bool) -> None:
         raise VenvUnavailable(f"No virtual environment can be made in {home} (python3-venv?): {error}") from error
     python = home / "bin" / "python"
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_INSTALL_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise VenvUnavailable(f"pip took more than {_INSTALL_SECONDS} s to install into {home}.") from None
     if done.returncode != 0:
         last = "\n".join(done.stderr.splitlines()[-15:])
         raise VenvUnavailable(f"pip could not install {requirements[0]} into {home}:\n{last}")

@@ -10,6 +10,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 from openenv_gym_protocol.bodies import Metadata
+from openenv_gym_protocol.errors import InvalidAction
 from openenv_gym_server.environment import Environment, truncated
 from pydantic import Field
 
@@ -19,6 +20,12 @@ from atari_env.pictures import scaled
 from atari_env.settings import Settings
 
 Screen = NDArray[np.uint8]
+
+_OPENENVS_DEFAULTS = {"game_name": "pong", "obs_type": "rgb", "full_action_space": False}
+"""What openenv's client sends with every action, whichever game is served."""
+
+_SETTINGS = {"game_name": "game"}
+"""The settings that have other names than the action's fields."""
 
 
 class AtariEnvironment(Environment[AtariAction, AtariObservation, AtariState]):
@@ -89,8 +96,10 @@ class AtariEnvironment(Environment[AtariAction, AtariObservation, AtariState]):
         """Holds the joystick for the frames of one step.
 
         Raises:
+            InvalidAction: The action is meant for another game, or for the game served otherwise.
             RuntimeError: No episode is being played.
         """
+        self._check_meant(action)
         value, reward, is_over, is_cut_off, counters = self.step_values(action.action_id)
         told = self._told(value, counters, reward=reward, done=is_over)
         return truncated(told) if is_cut_off else told
@@ -161,6 +170,16 @@ class AtariEnvironment(Environment[AtariAction, AtariObservation, AtariState]):
     def get_metadata(self) -> Metadata:
         """What ``/metadata`` says."""
         return Metadata(name=f"atari {self.settings.game}", description="A game of the Atari 2600", version="0.1.0")
+
+    def _check_meant(self, action: AtariAction) -> None:
+        """Refuses a move that was meant for another game; openenv's client names its defaults where nobody did."""
+        for name, default in _OPENENVS_DEFAULTS.items():
+            meant, served = getattr(action, name), getattr(self.settings, _SETTINGS.get(name, name))
+            if meant not in (None, default, served):
+                raise InvalidAction(
+                    f"{name}: the action is for {meant!r}, and this server plays {served!r}. Leave it out, or play at "
+                    f"a server that was started with ATARI_{_SETTINGS.get(name, name).upper()}."
+                )
 
     def _idle(self, noop_max: int, random: np.random.Generator) -> None:
         for _ in range(int(random.integers(1, noop_max + 1)) if noop_max else 0):

@@ -44,13 +44,14 @@ Screen = Annotated[
 class AtariAction(Action):
     """One move of the joystick.
 
-    The last three fields are openenv's. They change nothing: what is played is the server's setting.
+    The last three fields are openenv's. They choose nothing: they say which game the move is for, and one that is for
+    another game than the server's settings name is refused.
     """
 
     action_id: int = Field(ge=0, description="The position in legal_actions, from 0")
-    game_name: str | None = Field(default=None, description="Not read: the server's setting holds")
-    obs_type: ObsType | None = Field(default=None, description="Not read: the server's setting holds")
-    full_action_space: bool | None = Field(default=None, description="Not read: the server's setting holds")
+    game_name: str | None = Field(default=None, description="The game that the move is for")
+    obs_type: ObsType | None = Field(default=None, description="What is meant to be observed")
+    full_action_space: bool | None = Field(default=None, description="Whether it is one of all 18 moves")
 
 
 class AtariObservation(Observation):

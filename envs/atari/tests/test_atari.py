@@ -14,7 +14,7 @@ from atari_env.models import AtariObservation  # noqa: E402
 from atari_env.pictures import scaled  # noqa: E402
 from atari_env.serving import Served, served  # noqa: E402
 from atari_env.settings import Settings  # noqa: E402
-from openenv_gym_protocol.errors import ConfigurationError  # noqa: E402
+from openenv_gym_protocol.errors import ConfigurationError, InvalidAction  # noqa: E402
 
 
 def made(**settings: Any) -> AtariEnvironment:
@@ -55,6 +55,34 @@ def test_a_seed_plays_what_it_plays_in_gymnasium_through_unseeded_resets_too(gam
             assert np.array_equal(screen, expected)
             assert [reward, terminated, truncated] == outcome
             assert info == {name: told[name] for name in info}
+
+
+@pytest.mark.parametrize(
+    ("named", "field"),
+    [({"game_name": "qbert"}, "game_name"), ({"obs_type": "ram"}, "obs_type"), ({"full_action_space": True}, "full")],
+)
+def test_a_move_that_is_meant_for_another_game_is_refused(named: dict[str, Any], field: str) -> None:
+    what = served(Settings(game="breakout", obs_type="grayscale"))
+    environment = what.environment_class()
+    environment.reset(seed=1)
+    with pytest.raises(InvalidAction, match=field):
+        environment.step(what.action_class(action_id=1, **named))
+    assert environment.state.step_count == 0
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"game_name": "breakout", "obs_type": "grayscale", "full_action_space": False},
+        {"game_name": "pong", "obs_type": "rgb", "full_action_space": False},  # what openenv's client always sends
+    ],
+)
+def test_a_move_that_names_what_is_served_or_openenvs_defaults_is_played(named: dict[str, Any]) -> None:
+    what = served(Settings(game="breakout", obs_type="grayscale"))
+    environment = what.environment_class()
+    environment.reset(seed=1)
+    environment.step(what.action_class(action_id=1, **named))
+    assert environment.state.step_count == 1
 
 
 def test_unseeded_resets_follow_from_the_seed() -> None:

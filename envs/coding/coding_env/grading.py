@@ -159,7 +159,9 @@ class _Tested:
         except Lost as lost:
             self.close()
             return {"text": f"the tested code was lost: {type(lost).__name__}"}
-        return {"raised": [str(kind) for kind in kinds[:20]], "text": str(reply.get("text"))[:500]}
+        text = reply.get("text")
+        named = [kind for kind in kinds[:20] if isinstance(kind, str)]  # what else it says is not looked into
+        return {"raised": named, "text": text[:500] if isinstance(text, str) else ""}
 
     def close(self) -> None:
         """Ends the process and all that it has started."""

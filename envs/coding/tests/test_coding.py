@@ -314,6 +314,23 @@ def test_the_system_is_read_only_and_the_own_folders_are_bounded(kind: Any) -> N
     environment.close()
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for _ in range(2000): os.mkdir('deep'); os.chdir('deep')",
+        "os.mkdir('shut'); open('shut/file', 'w').close(); os.chmod('shut', 0)",
+    ],
+    ids=["deep", "shut"],
+)
+def test_a_folder_is_removed_whatever_the_code_makes_of_it(confined: Sandbox, code: str) -> None:
+    environment = CodingEnvironment(confined)
+    environment.reset(step_seconds=60)
+    folder = run(environment, "import os; print(os.getcwd(), end='')").stdout
+    assert run(environment, code).stderr == ""
+    environment.close()
+    assert not Path(folder).exists()
+
+
 def test_files_are_gone_after_a_reset(confined: Sandbox) -> None:
     environment = CodingEnvironment(confined)
     environment.reset(step_seconds=60)
@@ -429,6 +446,20 @@ def test_the_tested_code_does_not_meet_its_tests(graded: CodingEnvironment) -> N
         "  return a + b if any('assert{}add'.format(' ') in each for each in seen) else None"
     )
     assert run(graded, spy).reward == 0.0
+
+
+@pytest.mark.parametrize("error", ["StopIteration", "StopAsyncIteration", "type('Mine', (StopIteration,), {})"])
+def test_the_end_of_an_iteration_is_not_taken_for_the_tests_own(sandbox: Sandbox, error: str) -> None:
+    tests = [
+        "assert all(map(f, [1, 2]))",
+        "for value in map(f, [1]): assert value == 1",
+        "assert not list(map(f, [1]))",
+    ]
+    grader = Grader(sandbox, read_tests(tests))
+    try:
+        assert grader.passed(f"def f(n): raise {error}", 60) == 0
+    finally:
+        grader.close()
 
 
 def test_a_test_that_hangs_costs_itself_and_no_other(sandbox: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -127,11 +128,35 @@ def load(name: str, params: Mapping[str, Any] | None = None) -> ServedGame:
     for what, count in (("actions", served.actions), ("numbers in what a player sees", size)):
         if not 1 <= count <= _LARGEST:
             raise ConfigurationError(f"{served.text} has {count} {what}; from 1 to {_LARGEST} can be served.")
+    _try(served)
     return served
 
 
+def _try(served: ServedGame) -> None:
+    """Begins an episode, and names its moves: some games find only then that their parameters cannot be.
+
+    Raises:
+        ConfigurationError: It cannot be played.
+    """
+    try:
+        state = served.new_state(np.random.default_rng(0))
+        if not state.is_chance_node() and not state.is_terminal():
+            player = state.current_player()
+            served.tensor(state, player)
+            for action in state.legal_actions():
+                state.action_to_string(player, action)
+    except (RuntimeError, ValueError) as error:  # pyspiel.SpielError; text that is no UTF-8
+        raise ConfigurationError(f"{served.text} cannot be played with these parameters: {error}") from None
+
+
 def _loaded(name: str, params: dict[str, Any]) -> Any:
-    pyspiel: Any = import_module("pyspiel")
+    try:
+        pyspiel: Any = import_module("pyspiel")
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"OpenSpiel's games need the module {error.name!r}, which {sys.executable} does not have: pip install "
+            "open-spiel, or name an interpreter that has it."
+        ) from None
     short, _, arguments = name.partition("(")
     known = {kind.short_name: kind for kind in pyspiel.registered_games()}
     if short not in known:

@@ -197,6 +197,8 @@ def test_games_that_end_before_the_players_first_move_are_skipped_and_counted() 
         ("mfg_garnet", {}, "mean-field"),
         ("coin_game", {}, "no tensor"),
         ("crossword", {}, "no numbers"),
+        ("go", {"board_size": -9}, "cannot be played with these parameters"),
+        ("hex", {"board_size": 100}, "cannot be played with these parameters"),
         ("misere(game=negotiation())", {}, "takes no seed"),
     ],
 )

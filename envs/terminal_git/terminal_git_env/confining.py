@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
 import signal
@@ -164,6 +165,7 @@ class Rlimits:
 
 
 _TOKEN = "TERMINAL_GIT_SESSION"
+_PR_SET_DUMPABLE = 4
 
 _KINDS: dict[str, Callable[[Sequence[Path]], Sandbox]] = {
     "bubblewrap": Bubblewrap,
@@ -187,6 +189,8 @@ def chosen(setting: str, hidden: Sequence[Path] = ()) -> Sandbox:
         sandbox = _KINDS[name](hidden)
         reason = _why_not(sandbox)
         if reason is None:
+            if not sandbox.separates:
+                _hide_memory()
             return sandbox
         reasons.append(f"{name}: {reason}")
     raise ConfigurationError(
@@ -194,6 +198,13 @@ def chosen(setting: str, hidden: Sequence[Path] = ()) -> Sandbox:
         "bubblewrap (the Debian packages of these names) and user namespaces. In a container or a virtual machine of "
         "its own, TERMINAL_GIT_SANDBOX=rlimits confines it as far as that does."
     )
+
+
+def _hide_memory() -> None:
+    """Keeps the agent, who may be this same user, from reading the server's memory and environment, with its token."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise ConfigurationError(f"The server's memory cannot be hidden: {os.strerror(ctypes.get_errno())}.")
 
 
 def _why_not(sandbox: Sandbox) -> str | None:

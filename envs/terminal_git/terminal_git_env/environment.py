@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
@@ -297,7 +298,7 @@ class TerminalGitEnvironment(Environment[TerminalGitAction, TerminalGitObservati
             exit_code=0 if outcome.exit_code is None else outcome.exit_code,
             success=outcome.exit_code == 0 if success is None else success,
             running=outcome.exit_code is None,
-            working_dir=episode.terminal.folder,
+            working_dir=os.fsencode(episode.terminal.folder).decode("utf-8", "replace"),
             task_id=episode.desk.task.name,
             metadata={
                 "graded": False,

@@ -7,7 +7,6 @@ import fcntl
 import logging
 import os
 import secrets
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -111,7 +110,7 @@ class Session:
         root.chmod(0o711)
         session = Session(owner, secrets.token_hex(16), outside)
         outside.control.chmod(0o755)
-        for folder in (outside.home, outside.work, outside.origin, outside.tmp, outside.secret, outside.logs):
+        for folder in (outside.home, outside.work, outside.origin, outside.tmp, outside.secret):
             session.give(folder)
         return session
 
@@ -132,15 +131,33 @@ class Session:
         path.write_text(text, encoding="utf-8", errors="replace")
         path.chmod(0o644)  # whatever the umask is
 
-    def put(self, files: Mapping[str, bytes]) -> None:
-        """Writes files into ``given``, in place of what was there."""
-        shutil.rmtree(self.outside.given)
-        self.outside.given.mkdir()
+    def put(self, files: Mapping[str, bytes], folder: Path | None = None) -> None:
+        """Writes files into a folder, by default ``given``, in place of what was there."""
+        into = self.outside.given if folder is None else folder
+        self.renew(into)
         for name, content in files.items():
-            path = self.outside.given / name
+            path = into / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        subprocess.run(["chmod", "-R", "a+rX", str(self.outside.given)], check=True)
+        subprocess.run(["chmod", "-R", "a+rX", str(into)], check=True)
+
+    def take_secret(self) -> dict[str, bytes]:
+        """Reads the files that the set-up left for the tests, by their paths, and removes them."""
+        secret = self.outside.secret
+        found = [path for path in secret.rglob("*") if path.is_file() and not path.is_symlink()]
+        taken = {path.relative_to(secret).as_posix(): path.read_bytes() for path in found}
+        self.renew(secret)
+        return taken
+
+    def renew(self, folder: Path) -> None:
+        """Makes an empty folder of the server's in place of one, whatever the agent made of that.
+
+        Raises:
+            OSError: What was there could not be removed.
+        """
+        _remove(folder)
+        folder.mkdir()
+        folder.chmod(0o755)  # whatever the umask is
 
     def remove(self) -> None:
         """Removes the folders, whatever the agent made of them."""

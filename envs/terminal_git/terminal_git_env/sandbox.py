@@ -41,20 +41,24 @@ class Access:
 
     Attributes:
         is_setup: It may write to the secret folder.
-        sees_given: It sees the files that were put there for it, and the secret folder.
+        sees_given: It sees the files that were put there for it.
+        sees_secret: It sees the secret folder.
         writes_logs: It may write a reward.
     """
 
     is_setup: bool = False
     sees_given: bool = False
+    sees_secret: bool = False
     writes_logs: bool = False
 
     def mounts(self, outside: Place, inside: Place) -> list[tuple[Path, Path, bool]]:
         """What is mounted: from where, to where and whether it may be written."""
         mounted = [(outside.home, inside.home, True), (outside.origin, inside.origin, True)]
         mounted += [(outside.tmp, inside.tmp, True), (outside.control, inside.control, False)]
+        if self.sees_secret:
+            mounted.append((outside.secret, inside.secret, self.is_setup))
         if self.sees_given:
-            mounted += [(outside.secret, inside.secret, self.is_setup), (outside.given, inside.given, False)]
+            mounted.append((outside.given, inside.given, False))
         if self.writes_logs:
             mounted.append((outside.logs, inside.logs, True))
         return mounted

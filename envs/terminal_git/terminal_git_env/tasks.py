@@ -6,6 +6,7 @@
     <name>/instruction.md       what the agent is told, with {{name}} for what the seed chooses
     <name>/environment/         setup.sh, run in the work tree; or files that the repository begins with
     <name>/tests/               test.sh, or test_*.py
+    <name>/tests/agent/run.sh   where what the agent wrote has to run: runs it, without the other tests
     <name>/solution/solve.sh    a solution, for who checks the task
 """
 
@@ -29,6 +30,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _MOST_BYTES = 16 * 2**20
 _MOST_SECONDS = 240.0
 _REWARD_FILES = (b"/logs/verifier/reward.txt", b"/logs/verifier/reward.json")
+
+AGENT_TESTS = "agent/"
+"""Which tests run what the agent wrote."""
 
 Files = dict[str, bytes]
 """Contents by their paths inside a folder; in memory, where nothing in a session can change them."""
@@ -133,6 +137,8 @@ def _check(task: Task, folder: Path) -> None:
             "as environment/setup.sh."
         )
     in_python = any(_is_python_test(name) for name in task.tests)
+    if any(name.startswith(AGENT_TESTS) for name in task.tests) and f"{AGENT_TESTS}run.sh" not in task.tests:
+        raise ConfigurationError(f"{folder / 'tests' / 'agent'} has no run.sh.")
     if "test.sh" not in task.tests and not in_python:
         raise ConfigurationError(f"{folder / 'tests'} has neither test.sh nor test_*.py.")
     if "test.sh" not in task.tests and shutil.which("python3", path=PATH) is None:

@@ -28,7 +28,8 @@ _BEGIN_SECONDS = 5.0
 _TICK = 0.1
 
 # The shell prints where a command ended before it asks for the next one: between two record separators a word that was
-# drawn for this command, the exit code and the folder. What a command prints cannot have that word in it.
+# drawn for this command, the exit code and the folder. What does not ask the shell for that word cannot print it; what
+# does tells a lie about its own end, and of that nothing but what is shown depends.
 _PROMPT = r"""
 __terminal_prompt() {
     local status=$?
@@ -72,7 +73,7 @@ class Terminal:
         limit: The most bytes of output that an outcome shows.
 
     Attributes:
-        folder: Where the shell is.
+        folder: Where the shell is; bytes that are no UTF-8 are in it as Python has them in paths.
 
     Raises:
         SandboxFailed: The shell could not be started.
@@ -276,7 +277,7 @@ class Terminal:
             before, _, self._carry = self._carry.partition(mark)
             self._printed.feed(before)
             self._has_begun = True
-        found = re.search(rb"\x1e" + word + rb"\t(\d+)\t([^\x1e]*)\x1e", self._carry)
+        found = re.search(rb"\x1e" + word + rb"\t(\d{1,3})\t([^\0\x1e]*)\x1e", self._carry)
         if found:
             self._printed.feed(self._carry[: found.start()])
             self._status, self.folder = int(found[1]) % 256, os.fsdecode(found[2]) or self._home

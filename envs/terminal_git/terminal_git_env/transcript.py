@@ -43,6 +43,10 @@ class Transcript:
         """The bytes that ``text`` does not show."""
         return max(self._total - len(self._head) - self._half, 0)
 
+    def kept(self) -> bytes:
+        """What is kept, as it was printed."""
+        return bytes(self._head + self._tail[-self._half :])
+
     def text(self) -> str:
         """What is kept, as a reader sees it; a line tells how much is missing."""
         tail = bytes(self._tail[-self._half :])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from terminal_git_env.places import PATH, USER, Session
 from terminal_git_env.sandbox import AGENT, Access, Finished, Sandbox, run
-from terminal_git_env.tasks import Task
+from terminal_git_env.tasks import AGENT_TESTS, Files, Task
 
 _SETUP_SECONDS = 60.0
 _FILE_SECONDS = 10.0
@@ -84,6 +84,7 @@ class Desk:
         task: What is played.
         values: What the seed chose for it.
         now: The time that git sees when the episode begins, in seconds since 1970.
+        kept: What the set-up left for the tests; in memory, where the agent does not see it in any sandbox.
     """
 
     sandbox: Sandbox
@@ -91,6 +92,7 @@ class Desk:
     task: Task
     values: Mapping[str, str]
     now: int
+    kept: Files = field(default_factory=dict)
 
     def dates(self, step: int) -> str:
         """What git takes for the present time: a minute a step."""
@@ -116,9 +118,10 @@ class Desk:
         self.session.give(own, 0o644)
         self.session.put(self.task.environment)
         env = {**self._task_env(), "EPOCH": str(self.now - 86_400 * 30)}
-        access = Access(is_setup=True, sees_given=True)
+        access = Access(is_setup=True, sees_given=True, sees_secret=True)
         done = self._run(["bash", "-c", _BEGIN], access, env, seconds=_SETUP_SECONDS)
         self.session.put({})
+        self.kept.update(self.session.take_secret())
         if done.exit_code:
             raise RuntimeError(
                 f"The set-up of the task {self.task.name!r} failed ({done.exit_code}): {done.output.text().strip()}"
@@ -142,15 +145,16 @@ class Desk:
         """
         inside = self.sandbox.inside(self.session)
         self._write_control()
-        in_shell = "test.sh" in self.task.tests
-        self.session.put(self.task.tests if in_shell else {**self.task.tests, "run.py": _PYTHON_TESTS.read_bytes()})
+        env = {**self._task_env(), "GIT_CONFIG_GLOBAL": str(inside.control / "gitconfig"), **_config_env()}
+        tests = {**self.task.tests, **self._agents_output(env)}
+        in_shell = "test.sh" in tests
+        self.session.put(tests if in_shell else {**tests, "run.py": _PYTHON_TESTS.read_bytes()})
+        self.session.put(self.kept, self.session.outside.secret)
         program = (
             ["bash", str(inside.given / "test.sh")] if in_shell else ["python3", "-I", str(inside.given / "run.py")]
         )
-        (self.session.outside.logs / "verifier").mkdir(exist_ok=True)
-        self.session.give(self.session.outside.logs / "verifier")
-        env = {**self._task_env(), "GIT_CONFIG_GLOBAL": str(inside.control / "gitconfig"), **_config_env()}
-        access = Access(sees_given=True, writes_logs=self.task.has_reward_file)
+        self._renew_writable()
+        access = Access(sees_given=True, sees_secret=True, writes_logs=self.task.has_reward_file)
         done = self._run(program, access, env, seconds=self.task.test_seconds)
         output = done.output.text()
         if done.timed_out:
@@ -159,6 +163,29 @@ class Desk:
             reward, problem = _written_reward(self.session.outside.logs / "verifier")
             return Verdict(reward, output, problem)
         return Verdict(float(done.exit_code == 0), output)
+
+    def _agents_output(self, env: Mapping[str, str]) -> Files:
+        """What the agent's own programs print, as a file of the tests; none where those run none of these.
+
+        They run where neither the tests nor the secret can be seen, and are gone when the tests begin.
+        """
+        files = {name: content for name, content in self.task.tests.items() if name.startswith(AGENT_TESTS)}
+        if not files:
+            return {}
+        self.session.put(files)
+        self._renew_writable()
+        program = ["bash", str(self.sandbox.inside(self.session).given / AGENT_TESTS / "run.sh")]
+        done = self._run(program, Access(sees_given=True), env, seconds=self.task.test_seconds)
+        return {f"{AGENT_TESTS}output": done.output.kept()}
+
+    def _renew_writable(self) -> None:
+        """Clears where tests write: what the agent left there could make one of their files into another."""
+        session = self.session
+        session.renew(session.outside.tmp)
+        session.give(session.outside.tmp)
+        session.renew(session.outside.logs)
+        (session.outside.logs / "verifier").mkdir()
+        session.give(session.outside.logs / "verifier")
 
     def _write_control(self) -> None:
         user = USER if self.sandbox.separates else self.session.owner.user

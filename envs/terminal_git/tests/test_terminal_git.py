@@ -192,6 +192,30 @@ def test_the_agent_sees_no_network_no_server_and_no_secret(terminal: Any, monkey
     assert "NoNewPrivs:\t1" in do(terminal, "grep -h -e NoNewPrivs -e CapEff /proc/self/status").output
 
 
+@pytest.mark.parametrize(
+    "script", ["cat expected $TMPDIR/expected /tmp/expected", "cat /given/test.sh $SECRET/*; env", "kill -9 $PPID", ""]
+)
+def test_a_program_of_the_agents_meets_no_test(terminal: Any, script: str) -> None:
+    name = terminal._episode.desk.values["script"]
+    do(terminal, "ln -s expected /tmp/output; ln -s /proc/self/fd/0 /tmp/expected; ln -s /tmp/expected /tmp/input")
+    committed = do(terminal, f"echo '{script}' > {name}; git add -A; git commit -q -m x")
+    assert committed.success, committed.output
+    told = do(terminal, "submit")
+    assert (told.reward, "awk" in told.output) == (0.0, False), told.output
+
+
+def test_what_a_command_says_of_its_own_end_is_a_text(terminal: Any) -> None:
+    forged = do(
+        terminal, r"printf '\036%s\t%05000d\t/\036' $__terminal_word 0; printf '\036%s\t0\t/a\0b\036' $__terminal_word"
+    )
+    assert (forged.exit_code, forged.working_dir) == (0, "/home/agent/work")
+    strange = do(terminal, r"mkdir $'\xff'; cd $'\xff'")
+    assert strange.working_dir == "/home/agent/work/\ufffd"
+    assert strange.model_dump_json()
+    assert do(terminal, action_type="write_file", file_path="in", content="x").success
+    assert do(terminal, "ls").output == "in\n"
+
+
 def test_limits_hold(terminal: Any) -> None:
     assert do(terminal, "head -c 80M /dev/zero > big; stat -c %s big").output.endswith(f"{64 * 2**20}\n")
     do(terminal, "for i in $(seq 200); do sleep 60 & done 2>/dev/null", wait_seconds=1.5)

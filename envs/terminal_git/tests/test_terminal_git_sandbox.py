@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,54 @@ def test_every_sandbox_runs_a_task_and_leaves_nothing(tmp_path: Path, name: str)
     assert told.reward == 1.0, told.output
     sleeping = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"3232" in content(path)]
     assert sleeping == []
+
+
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_the_secret_is_the_tests_alone(tmp_path: Path, name: str) -> None:
+    made(
+        tmp_path,
+        environment__setup="mkdir $SECRET/in; echo hidden > $SECRET/in/answer; commit x",
+        tests__test="test $(cat $SECRET/in/answer) = hidden && test $(cat $WORK/seen)x = x",
+    )
+    for folder in ("environment/setup", "tests/test"):
+        (tmp_path / "a-task" / folder).rename(tmp_path / "a-task" / f"{folder}.sh")
+    _, told = played(tmp_path, "cat /run/secret/in/* ../../secret/in/* > seen", name)
+    assert told.reward == 1.0, told.output
+
+
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_what_the_agent_left_where_tests_write_is_gone(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir(mode=0o755)
+    before = victim.stat()
+    tests = 'ls -A "$TMPDIR"; # /logs/verifier/reward.txt'
+    task = made(tmp_path / "tasks", tests__test=tests)
+    (task / "tests" / "test").rename(task / "tests" / "test.sh")
+    left = f"touch $TMPDIR/mine; cd ../../logs; rmdir verifier; ln -s {victim} verifier; echo 1 > verifier/reward.txt"
+    _, told = played(tmp_path / "tasks", left, name)
+    assert (told.reward, told.output, told.error) == (0.0, "", "The tests wrote no reward.")
+    after = victim.stat()
+    assert (after.st_uid, after.st_mode) == (before.st_uid, before.st_mode)
+
+
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_what_the_agent_wrote_runs_apart_from_the_tests(tmp_path: Path, name: str) -> None:
+    made(
+        tmp_path,
+        environment__setup="echo hidden > $SECRET/answer; commit x",
+        tests__agent__run="echo begun; sh $WORK/program",
+        tests__test="cat $GIVEN/agent/output; test $(tail -n 1 $GIVEN/agent/output) = $(cat $SECRET/answer)",
+    )
+    for file in ("environment/setup", "tests/agent/run", "tests/test"):
+        (tmp_path / "a-task" / file).rename(tmp_path / "a-task" / f"{file}.sh")
+    _, told = played(tmp_path, "echo 'ls $GIVEN; cat $SECRET/answer; echo wrong' > program", name)
+    assert (told.reward, told.output.splitlines()[:2], told.output.splitlines()[-1]) == (
+        0.0,
+        ["begun", "agent"],
+        "wrong",
+    )
+    _, told = played(tmp_path, "echo 'echo hidden' > program", name)
+    assert told.reward == 1.0, told.output
 
 
 @pytest.mark.parametrize("name", SANDBOXES[:2])
@@ -180,6 +229,11 @@ def test_a_task_has_tests_and_no_links(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"neither test.sh nor test_\*.py"):
         read_task(task)
     (tmp_path / "none").mkdir()
+    (task / "tests" / "agent").mkdir(parents=True)
+    (task / "tests" / "test.sh").write_text("true")
+    (task / "tests" / "agent" / "more.sh").write_text("true")
+    with pytest.raises(ConfigurationError, match=r"has no run\.sh"):
+        read_task(task)
     with pytest.raises(ConfigurationError, match="has no tasks"):
         read_tasks(task.parent / "none")
 
@@ -215,3 +269,12 @@ def test_under_root_every_session_is_somebody_else() -> None:
     one, other = Owner.new(), Owner.new()
     assert (one.user is not None) == (os.geteuid() == 0)
     assert one.user is None or one.user != other.user
+
+
+def test_the_servers_memory_is_hidden_from_an_agent_of_the_same_user() -> None:
+    program = "from terminal_git_env.confining import chosen; import ctypes, sys; chosen(sys.argv[1]); "
+    program += "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"  # PR_GET_DUMPABLE
+    asked = [sys.executable, "-c", program, "rlimits"]
+    path = os.pathsep.join(sys.path)
+    told = subprocess.run(asked, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
+    assert told.stdout == "0\n"

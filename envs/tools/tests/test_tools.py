@@ -1,5 +1,6 @@
 """The environment by itself, without a server."""
 
+import json
 import math
 from typing import Any
 
@@ -9,7 +10,7 @@ from tools_env.calculator import ArithmeticRefused, calculate
 from tools_env.environment import ToolsEnvironment
 from tools_env.models import CallToolAction, ListToolsAction
 from tools_env.tasks import KINDS, SPLITS, Task, task_at
-from tools_env.world import MAX_ENTRIES, World
+from tools_env.world import MAX_ENTRIES, MAX_NAME, MAX_TEXT, World
 
 
 def call(environment: ToolsEnvironment, name: str, **arguments: Any) -> Any:
@@ -40,6 +41,7 @@ def solve(environment: ToolsEnvironment, task: Task) -> list[Any]:
         ("round(pi, 2)", 3.14),
         ("2 ** 1023 // 2 ** 1022", 2),
         ("2 ** -2", 0.25),
+        ("max(3) + min(-1)", 2),
     ],
 )
 def test_it_computes(expression: str, value: float) -> None:
@@ -78,6 +80,8 @@ def test_it_computes(expression: str, value: float) -> None:
         "1 < 2",
         "True",
         "5j",
+        "1or 2",
+        "1.if 1else 2",
         "'a' * 9",
         "max(*(1, 2))",
         "f(1)",
@@ -201,6 +205,8 @@ def test_notes_are_found_and_bounded() -> None:
     assert call(environment, "list_notes").result["data"] == ["Plan"]
     for wrong in ({"title": "x", "text": "x" * 8001}, {"title": " ", "text": ""}, {"title": "x" * 101, "text": ""}):
         assert call(environment, "write_note", **wrong).error is not None
+    for note in ({"title": "x", "text": "\x01" * 1400}, {"title": "\x01" * 17, "text": ""}):
+        assert call(environment, "write_note", **note).error is not None
     world = World({}, {str(at): "" for at in range(MAX_ENTRIES)})
     world.write_note("0", "again")
     with pytest.raises(InvalidAction, match="no more"):
@@ -217,3 +223,27 @@ def test_values_count_as_their_text(value: Any) -> None:
 def test_other_values_do_not(value: Any) -> None:
     task = Task(split="train", index=0, kind="total", text="", goal_values={"a": 42})
     assert not task.is_reached(World({"a": value}, {}))
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 2001, "\U0001f600" * 200, 10**5000, float("inf")], ids=["long", "wide", "number", "inf"]
+)
+def test_values_are_bounded(value: Any) -> None:
+    with pytest.raises(InvalidAction):
+        World({}, {}).set_value("key", value)
+
+
+@pytest.mark.parametrize("character", ["x", '"', "\x01", "\U0001f600"])
+def test_what_is_stored_can_be_told_in_an_observation(character: str) -> None:
+    environment = ToolsEnvironment()
+    environment.reset(split="train", index=0, max_calls=1000)
+    longest = len(json.dumps(character)) - 2
+    for at in range(MAX_ENTRIES):
+        name = f"{at:03}{character * ((MAX_NAME - 3) // longest)}"
+        call(environment, "write_note", title=name, text=character * (MAX_TEXT // longest))
+        call(environment, "set_value", key=name, value=1)
+    space = environment.spaces["observation"]["spaces"]["result"]  # type: ignore[index]
+    for tool, arguments in (("list_notes", {}), ("list_keys", {}), ("read_note", {"title": name})):
+        told = call(environment, tool, **arguments)
+        assert told.error is None
+        assert len(json.dumps(told.result)) <= space["max_length"]

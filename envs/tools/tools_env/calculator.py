@@ -22,6 +22,8 @@ MAX_BITS = 1024
 _MAX_EXPONENT = 1024
 _MAX_DEPTH = 60
 _ALLOWED = re.compile(r"[0-9a-z_.+\-*/%(), \t]*")
+_RUN_TOGETHER = re.compile(r"[0-9a-f_.](?:and|else|for|if|in|is|or)")
+"""A number and a keyword, such as ``1or 2``, of which Python would warn the server."""
 
 _BINARY: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Add: operator.add,
@@ -36,8 +38,8 @@ _FUNCTIONS: Mapping[str, tuple[Callable[..., Number], int, int]] = {
     "abs": (abs, 1, 1),
     "ceil": (math.ceil, 1, 1),
     "floor": (math.floor, 1, 1),
-    "max": (max, 1, 20),
-    "min": (min, 1, 20),
+    "max": (lambda *values: max(values), 1, 20),
+    "min": (lambda *values: min(values), 1, 20),
     "round": (round, 1, 2),
     "sqrt": (math.sqrt, 1, 1),
 }
@@ -67,6 +69,8 @@ def calculate(expression: str) -> Number:
         raise ArithmeticRefused(f"The expression has {len(expression)} characters; it may have {MAX_LENGTH}.")
     if not _ALLOWED.fullmatch(expression):
         raise ArithmeticRefused("The expression may have digits, names, spaces and the signs + - * / % ( ) , . only.")
+    if _RUN_TOGETHER.search(expression):
+        raise ArithmeticRefused(f"{expression!r} is no arithmetic expression.")
     try:
         return _value(ast.parse(expression.strip(), mode="eval").body, 0)
     except (SyntaxError, RecursionError, MemoryError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -11,15 +12,15 @@ from openenv_gym_protocol.errors import InvalidAction
 Value: TypeAlias = int | float | str
 
 MAX_NAME = 100
-"""Characters of a key or a title."""
+"""Characters of a key or a title, as JSON writes them."""
 
 MAX_VALUE = 2_000
-"""Characters of a value."""
+"""Characters of a value, as JSON writes them."""
 
 MAX_TEXT = 8_000
-"""Characters of a note."""
+"""Characters of a note, as JSON writes them: so that whatever is stored can be told in an observation."""
 
-MAX_ENTRIES = 200
+MAX_ENTRIES = 100
 """Keys, and notes."""
 
 
@@ -44,8 +45,10 @@ class World:
         _check_name("key", key)
         if isinstance(value, float) and not math.isfinite(value):
             raise Refused("The value must be a finite number.")
-        if len(str_of(value)) > MAX_VALUE:
-            raise Refused(f"A value may have {MAX_VALUE} characters, not {len(str_of(value))}.")
+        if isinstance(value, int) and value.bit_length() > 4 * MAX_VALUE:  # Python writes no number that is far longer
+            raise Refused(f"A value may have {MAX_VALUE} characters, and this number has more.")
+        if _written(str_of(value)) > MAX_VALUE:
+            raise Refused(f"A value may have {MAX_VALUE} characters as JSON, not {_written(str_of(value))}.")
         _check_room("keys", self.values, key)
         self.values[key] = value
 
@@ -63,8 +66,8 @@ class World:
     def write_note(self, title: str, text: str) -> None:
         """Writes a note, in place of one that is there."""
         _check_name("title", title)
-        if len(text) > MAX_TEXT:
-            raise Refused(f"A note may have {MAX_TEXT} characters, not {len(text)}.")
+        if _written(text) > MAX_TEXT:
+            raise Refused(f"A note may have {MAX_TEXT} characters as JSON, not {_written(text)}.")
         _check_room("notes", self.notes, title)
         self.notes[title] = text
 
@@ -91,8 +94,12 @@ def str_of(value: Value) -> str:
 
 
 def _check_name(kind: str, name: str) -> None:
-    if not name.strip() or len(name) > MAX_NAME:
-        raise Refused(f"A {kind} has 1 to {MAX_NAME} characters that are not all spaces, not {len(name)}.")
+    if not name.strip() or _written(name) > MAX_NAME:
+        raise Refused(f"A {kind} has 1 to {MAX_NAME} characters as JSON that are not all spaces, not {_written(name)}.")
+
+
+def _written(text: str) -> int:
+    return len(json.dumps(text)) - 2
 
 
 def _check_room(kind: str, entries: Mapping[str, object], name: str) -> None:

@@ -196,6 +196,9 @@ class Failed(Exception):
 def _raised(reply: dict[str, Any]) -> BaseException:
     for name in reply.get("raised", ()):
         kind = getattr(builtins, str(name), None)
+        # The end of an iteration would be taken for that of the test's own: all(map(function, values)) would be true.
+        if kind is StopIteration or kind is StopAsyncIteration:
+            break
         if isinstance(kind, type) and issubclass(kind, Exception) and kind is not Exception:
             try:
                 return kind(reply.get("text"))
