@@ -49,9 +49,9 @@ def rows(page: str, heading: str) -> dict[str, str]:
 
 def test_every_keyword_is_listed() -> None:
     where, how = rows(KEYWORDS, "Where the environment runs"), rows(KEYWORDS, "How it is played")
-    options = {each.name for each in fields(ProcessOptions)} | {"name", "linger", "spares"}
+    options = {each.name for each in fields(ProcessOptions)} | {"name", "linger", "spares", "env_wrappers"}
     vector = rows(KEYWORDS, "Of `make_vec` alone")
-    assert where.keys() | how.keys() == {each.name for each in fields(Keywords)} | options | {"env_wrappers", "max_episode_steps"}
+    assert where.keys() | how.keys() == {each.name for each in fields(Keywords)} | options | {"max_episode_steps"}
     assert vector.keys() | {"max_episode_steps"} == set(VECTOR_KEYWORDS)
     for kind, listed in ((RemoteEnv, set()), (RemoteVectorEnv, set(VECTOR_KEYWORDS))):
         taken = inspect.signature(kind).parameters.keys() - {"options"}

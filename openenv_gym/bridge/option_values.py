@@ -31,7 +31,9 @@ def check_values(owner: str, values: Mapping[str, Any], schemas: Mapping[str, An
         schema = schemas.get(name)
         if not isinstance(schema, Mapping) or _fits(_plain(value), schema):
             continue
-        raise ConfigurationError(f"{owner}: {name}= must be {_spelt(schema)}, not {value!r:.80}.{_meant(value, schema)}")
+        raise ConfigurationError(
+            f"{owner}: {name}= must be {_spelt(schema)}, not {value!r:.80}.{_meant(value, schema)}"
+        )
 
 
 def _meant(value: Any, schema: Mapping[str, Any]) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
-from openenv_gym_protocol.errors import ConfigurationError, FailureClass
+from openenv_gym_protocol.errors import ConfigurationError, FailureClass, UnknownOption, nearest
 
 RETRIED = (FailureClass.INFRASTRUCTURE, FailureClass.TIMEOUT, FailureClass.CAPACITY)
 """The failure classes that are tried again by default: those in which the environment's rules have no part."""
+
+_OF_A_RUN = {"seeds", "resets", "group_size", "trace", "about"}
+"""What a run takes besides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,3 +51,19 @@ class Limits:
             object.__setattr__(self, "retry_on", tuple(FailureClass(each) for each in self.retry_on))
         except ValueError as error:
             raise ConfigurationError(f"retry_on: {error}. Failure classes: {', '.join(FailureClass)}.") from error
+
+
+def limits_of(keywords: Mapping[str, Any]) -> Limits:
+    """The limits that keywords name.
+
+    Raises:
+        UnknownOption: A keyword that is no limit; the message names the nearest of a run's keywords.
+        ConfigurationError: A value cannot be.
+    """
+    known = {each.name for each in fields(Limits)}
+    for name in keywords:
+        if name not in known:
+            raise UnknownOption(
+                f"Rollouts got an unexpected keyword argument {name!r}. {nearest(name, known | _OF_A_RUN)}"
+            )
+    return Limits(**keywords)

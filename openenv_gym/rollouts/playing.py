@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Mapping
@@ -74,7 +75,7 @@ class Player:
     async def _step(self, policy: Policy) -> None:
         episode = self._episode
         self.phase = "policy"
-        decided = await policy(episode.last_observation)
+        decided = await _decision(policy, episode.last_observation)
         action, data = (decided.action, decided.data) if isinstance(decided, Decision) else (decided, None)
         self.phase, self.action = "step", action
         result = await self._client.step(action)
@@ -123,3 +124,17 @@ def checked_reward(reward: float | None) -> float | None:
     if reward is not None and not math.isfinite(reward):
         raise ExecutionError(f"The environment gave the reward {reward}, with which nothing can be computed.")
     return reward
+
+
+async def _decision(policy: Policy, observation: Any) -> Any:
+    """What a policy decides.
+
+    Raises:
+        TypeError: It is no coroutine function.
+    """
+    decided = policy(observation)
+    if not inspect.isawaitable(decided):
+        raise TypeError(
+            f"The policy gave {decided!r:.80} without being awaited: it must be a coroutine function, `async def`."
+        )
+    return await decided

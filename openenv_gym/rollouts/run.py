@@ -13,7 +13,7 @@ from openenv_gym_protocol.errors import FailureClass, OpenEnvGymError
 
 from openenv_gym.rollouts.episodes import Ending, Episode, Failure
 from openenv_gym.rollouts.groups import Group
-from openenv_gym.rollouts.limits import Limits
+from openenv_gym.rollouts.limits import limits_of
 from openenv_gym.rollouts.planning import Plan, begun_anew
 from openenv_gym.rollouts.playing import Player
 from openenv_gym.rollouts.policies import EpisodicPolicy, Policy
@@ -71,7 +71,7 @@ class Rollouts:
         about: Mapping[str, Any] | None = None,
         **limits: Any,
     ) -> None:
-        self._limits = Limits(**limits)
+        self._limits = limits_of(limits)
         own = EnvironmentSource(environment) if isinstance(environment, str) else None
         source = own or environment
         self._own_source = own

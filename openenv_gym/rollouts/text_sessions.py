@@ -34,6 +34,7 @@ class TextResult:
         reward: The step's reward; None where there was none, and for an action that was refused.
         terminated: Whether the environment's own rules ended the episode.
         truncated: Whether something else did.
+        refused: The agent's text was no action: no step was taken.
         info: The environment's metadata; ``error`` says why an action was refused, or why a tool gave no result.
     """
 
@@ -42,6 +43,7 @@ class TextResult:
     reward: float | None = None
     terminated: bool = False
     truncated: bool = False
+    refused: bool = False
     info: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -115,7 +117,7 @@ class TextSession:
         try:
             result = await client.step(self._actions.parse(text))
         except (InvalidAction, InvalidMessage) as error:
-            return TextResult(text=f"Error: {error.message}", info={ERROR: error.message})
+            return TextResult(text=f"Error: {error.message}", refused=True, info={ERROR: error.message})
         self._steps += 1
         return self._told(result, reward=checked_reward(result.reward))
 

@@ -17,7 +17,7 @@ import skyrl_gym
 from openenv_gym_protocol.errors import ConfigurationError
 from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput, ConversationType
 
-from openenv_gym.rollouts.text_sessions import ERROR, SyncTextSession, TextResult
+from openenv_gym.rollouts.text_sessions import SyncTextSession, TextResult
 from openenv_gym.rollouts.texts import content_of
 
 __all__ = ["RemoteTextEnv", "register"]
@@ -97,8 +97,7 @@ class RemoteTextEnv(BaseTextEnv):  # type: ignore[misc]
         """
         self.turns += 1
         result = self._session.step(action)
-        is_refused = result.reward is None and ERROR in result.info and not result.done
-        self._counts["refused" if is_refused else "steps"] += 1
+        self._counts["refused" if result.refused else "steps"] += 1
         if result.reward is not None:
             self._rewards.append(float(result.reward))
         is_last_turn = self.max_turns is not None and self.turns >= self.max_turns

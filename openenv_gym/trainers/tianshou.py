@@ -180,8 +180,16 @@ class TianshouVectorEnv(BaseVectorEnv):  # type: ignore[misc, unused-ignore]
         """Sets an attribute of the lanes to one value; see ``RemoteVectorEnv.set_attr``."""
         set_of(self.env, key, value, self._lanes(id))
 
-    def render(self, **kwargs: Any) -> list[Any]:  # noqa: ARG002  (Tianshou's signature)
-        """A picture, or a text, of every lane; see ``RemoteVectorEnv.render``."""
+    def render(self, **kwargs: Any) -> list[Any]:
+        """A picture, or a text, of every lane; see ``RemoteVectorEnv.render``.
+
+        Raises:
+            ConfigurationError: There are keywords, which a remote environment does not take.
+        """
+        if kwargs:
+            raise ConfigurationError(
+                f"render() takes no {next(iter(kwargs))}=: what it gives is chosen by render_mode= of make_vec."
+            )
         return list(self.env.render() or ())
 
     def close(self) -> None:

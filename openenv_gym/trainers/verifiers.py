@@ -20,7 +20,7 @@ from typing import Any, Self
 import verifiers.v1 as vf
 from pydantic import Field, model_validator
 
-from openenv_gym.rollouts.text_sessions import ERROR, TextResult, TextSession
+from openenv_gym.rollouts.text_sessions import TextResult, TextSession
 from openenv_gym.rollouts.texts import content_of
 
 __all__ = [
@@ -115,7 +115,7 @@ class RemoteEnv(vf.Env[RemoteEnvConfig]):  # type: ignore[misc]
         """Plays one episode; its failures are raised, and become the episode's errors."""
         data = task.data
         session = TextSession(data.environment, max_steps=data.max_steps, **data.keywords)
-        episode = _Tally(data.max_refused)
+        tally = _Tally(data.max_refused)
         try:
             result = await session.reset(**data.reset)
             hint = session.action_text.hint() if session.action_text is not None else ""
@@ -126,13 +126,13 @@ class RemoteEnv(vf.Env[RemoteEnvConfig]):  # type: ignore[misc]
                     if segment.terminated:
                         break
                     result = await session.step(segment.last_reply)
-                    if episode.is_enough(result):
+                    if tally.is_enough(result):
                         interaction.trace.stop("refused_actions")
                         break
                     message = content_of(result.text, result.images)
         finally:
             await session.close()
-        episode.record(interaction.trace, result)
+        tally.record(interaction.trace, result)
 
 
 class _Tally:
@@ -147,10 +147,9 @@ class _Tally:
 
     def is_enough(self, result: TextResult) -> bool:
         """Takes a turn in, and says whether too many answers in a row were no action."""
-        is_refused = result.reward is None and ERROR in result.info and not result.done
-        self._in_a_row = self._in_a_row + 1 if is_refused else 0
-        self._refused += is_refused
-        self._steps += not is_refused
+        self._in_a_row = self._in_a_row + 1 if result.refused else 0
+        self._refused += result.refused
+        self._steps += not result.refused
         if result.reward is not None:
             self._rewards.append(float(result.reward))
         return self._in_a_row > self._max_refused

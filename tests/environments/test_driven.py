@@ -70,7 +70,7 @@ def test_a_project_conforms(interpreter: Interpreter, project: str) -> None:
 @pytest.mark.parametrize(("project", "id"), IDS)
 def test_gymnasiums_checker_finds_nothing(provider: dict[str, str], project: str, id: str) -> None:
     # The checker knows no masks.
-    options = {"illegal_action": "loss"} if project == "openspiel" else {}
+    options: dict[str, Any] = {"illegal_action": "loss"} if project == "openspiel" else {}
     env = gymnasium.make(id, provider=provider, **options)
     check_env(env.unwrapped, skip_render_check=True)
     env.close()

@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from openenv_gym_protocol.errors import EpisodeOver, ExecutionError, InvalidAction, ServerStartError
+from openenv_gym_protocol.errors import EpisodeOver, InvalidAction, InvalidMessage, ServerStartError
 from openenv_gym_registry.projects import bundled_project
 from terminal_git_env import TerminalGitAction, TerminalGitEnv
 from terminal_git_env.confining import chosen
@@ -130,10 +130,10 @@ def test_what_is_wrong_is_an_error_that_names_it(server: RunningServer) -> None:
     for options, told in (
         ({"task": "tag-relese"}, "Did you mean 'tag-release'"),
         ({"split": "test", "index": 2}, "There is no task 2"),
-        ({"index": 0}, "name one"),
+        ({"index": 0}, "name split="),
         ({"task": "tag-release", "split": "test"}, "is named"),
     ):
-        with pytest.raises(ExecutionError, match=told):
+        with pytest.raises(InvalidMessage, match=told):
             env.reset(options=options)
     env.reset(seed=1)
     with pytest.raises(InvalidAction, match="command"):
@@ -188,7 +188,7 @@ def test_no_process_or_folder_outlives_a_killed_server(tmp_path: Path) -> None:
         client = RemoteEnv(first.base_url, task="write-report")
         client.reset(seed=1)
         client.step(f"setsid sleep {mark} >/dev/null 2>&1 &")
-        assert len(_asleep(mark)) == 1
+        assert len(_awaited(mark)) == 1
         os.kill(first.pid, signal.SIGKILL)
         give_up = time.monotonic() + 20
         while _asleep(mark) and time.monotonic() < give_up:
@@ -214,6 +214,14 @@ def test_a_server_that_cannot_be_says_why(keywords: dict[str, Any], told: str) -
         gymnasium.make("openenv/TerminalGit-v0", **keywords).reset()
 
 
+def _awaited(seconds: str) -> list[int]:
+    """The same, once there are some."""
+    give_up = time.monotonic() + 20
+    while not (found := _asleep(seconds)) and time.monotonic() < give_up:
+        time.sleep(0.05)
+    return found
+
+
 def _asleep(seconds: str) -> list[int]:
     """The living processes that sleep so long."""
     found = []
@@ -224,3 +232,21 @@ def _asleep(seconds: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def test_no_folder_stays_when_the_last_session_has_ended(tmp_path: Path) -> None:
+    for parent in tmp_path.parents:
+        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o011)
+    tmp_path.chmod(0o755)
+    with running_server("server.app:app", cwd=bundled_project("terminal_git"), env={"TMPDIR": str(tmp_path)}) as server:
+        first, second = (RemoteEnv(server.base_url, task="tag-release") for _ in range(2))
+        first.reset(seed=1)
+        second.reset(seed=1)
+        first.close()
+        assert second.step("git status")[0]["exit_code"] == 0
+        second.close()
+        give_up = time.monotonic() + 20
+        while (left := list(tmp_path.glob("terminal-git-*"))) and time.monotonic() < give_up:
+            time.sleep(0.05)
+    assert left == []

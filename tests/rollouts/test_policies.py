@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from openenv_gym_protocol.errors import ConfigurationError, InvalidAction
+from openenv_gym_protocol.errors import ConfigurationError, InvalidAction, UnknownOption
 
-from openenv_gym.rollouts import BatchPolicy, Decision, Episode
+from openenv_gym.rollouts import BatchPolicy, Decision, Episode, Rollouts
 from openenv_gym.rollouts.chat import ChatPolicy, Message
 from openenv_gym.rollouts.policies import policy_of
 
@@ -135,3 +135,13 @@ def test_a_model_that_never_writes_an_action_fails_its_episode() -> None:
 
     with pytest.raises(InvalidAction, match="Answer with a JSON object"):
         asyncio.run(main())
+
+
+def test_a_policy_that_is_no_coroutine_function_ends_the_run_with_what_to_write() -> None:
+    with pytest.raises(TypeError, match="async def"):
+        Rollouts("openenv/Blackjack-v0", lambda _: {"action": 0}, seeds=[1]).play()  # type: ignore[arg-type, return-value]
+
+
+def test_an_unknown_keyword_of_a_run_names_the_nearest() -> None:
+    with pytest.raises(UnknownOption, match="'seeds'"):
+        Rollouts("openenv/Blackjack-v0", None, seed=[1])  # type: ignore[arg-type]

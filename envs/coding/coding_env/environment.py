@@ -15,7 +15,7 @@ from coding_env.grading import Grader, read_tests
 from coding_env.interpreter import Interpreter, Outcome
 from coding_env.models import MAX_CODE, CodeAction, CodeObservation, CodeState
 from coding_env.sandbox import Sandbox
-from coding_env.tasks import SPLITS, Task, task_at, task_named
+from coding_env.tasks import SPLITS, Task, size_of, task_at, task_named
 
 Split = Literal["train", "validation", "test"]
 
@@ -157,7 +157,7 @@ class CodingEnvironment(Environment[CodeAction, CodeObservation, CodeState]):
 
     def num_tasks(self, split: str) -> int:
         """How many tasks a split has."""
-        return len(SPLITS[split])
+        return size_of(split)
 
     def list_tasks(self, split: str) -> list[dict[str, Any]]:
         """All tasks of a split, without their tests."""
@@ -169,7 +169,7 @@ class CodingEnvironment(Environment[CodeAction, CodeObservation, CodeState]):
 
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
         """Some tasks of a split."""
-        return [task.told() for task in SPLITS[split][start:stop]]
+        return [task_at(split, index).told() for index in range(size_of(split))[start:stop]]
 
     def _chosen(self, name: str | None, split: str | None, index: int | None) -> Task | None:
         if name is not None:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
-from openenv_gym_protocol.errors import InvalidAction
+from openenv_gym_protocol.errors import InvalidAction, nearest
 
 
 @dataclass(frozen=True)
@@ -218,12 +218,23 @@ def task_named(name: str) -> Task:
     raise InvalidAction(f"task: there is no task {name!r:.60}. Is it one of {', '.join(near)}?")
 
 
+def size_of(split: str) -> int:
+    """How many tasks a split has.
+
+    Raises:
+        InvalidAction: There is no such split.
+    """
+    if split not in SPLITS:
+        raise InvalidAction(f"split: there is no split {split!r}. {nearest(split, SPLITS)}")
+    return len(SPLITS[split])
+
+
 def task_at(split: str, index: int) -> Task:
     """A task by its place.
 
     Raises:
         IndexError: The split has none there.
     """
-    if not 0 <= index < len(SPLITS[split]):
-        raise IndexError(f"{split} has the tasks 0 to {len(SPLITS[split]) - 1}, not {index}.")
+    if not 0 <= index < size_of(split):
+        raise IndexError(f"{split} has the tasks 0 to {size_of(split) - 1}, not {index}.")
     return SPLITS[split][index]

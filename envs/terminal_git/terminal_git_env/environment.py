@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from uuid import uuid4
 
 from openenv_gym_protocol.bodies import Metadata
-from openenv_gym_protocol.errors import nearest
+from openenv_gym_protocol.errors import InvalidAction, nearest
 from openenv_gym_server.environment import Environment, truncated
 from pydantic import Field
 
@@ -111,8 +111,7 @@ class TerminalGitEnvironment(Environment[TerminalGitAction, TerminalGitObservati
             **options: None are known; the server tells clients which there are.
 
         Raises:
-            ValueError: There is no such task or split.
-            IndexError: The split has fewer tasks.
+            InvalidAction: There is no such task or split, or the split has fewer tasks.
             RuntimeError: The task's set-up failed.
         """
         if seed is not None or self._random is None:
@@ -210,19 +209,25 @@ class TerminalGitEnvironment(Environment[TerminalGitAction, TerminalGitObservati
         """The tasks that the reset options leave to choose from."""
         if task is not None:
             if task not in self.tasks:
-                raise ValueError(f"There is no task {task!r}. {nearest(task, self.tasks)}")
+                raise InvalidAction(f"task: there is no task {task!r}. {nearest(task, self.tasks)}")
             if index is not None or split not in (None, self.tasks[task].split):
-                raise ValueError(f"The task {task!r} is named; split and index choose one where none is.")
+                raise InvalidAction(
+                    f"task: {task!r} is named, and split and index choose one where none is: leave them out."
+                )
             return [self.tasks[task]]
         if index is not None and split is None:
-            raise ValueError(f"index={index} counts the tasks of a split: name one, of {self.list_splits()}.")
+            splits = ", ".join(self.list_splits())
+            raise InvalidAction(f"index: {index} counts the tasks of a split: name split=, one of {splits}.")
         among = list(self.tasks.values()) if split is None else self._of_split(split)
-        return among if index is None else [_at(among, index)]
+        try:
+            return among if index is None else [_at(among, index)]
+        except IndexError as error:
+            raise InvalidAction(f"index: {error}") from None
 
     def _of_split(self, split: str) -> list[Task]:
         found = [task for task in self.tasks.values() if task.split == split]
         if not found:
-            raise ValueError(f"There is no split {split!r}. {nearest(split, self.list_splits())}")
+            raise InvalidAction(f"split: there is no split {split!r}. {nearest(split, self.list_splits())}")
         return found
 
     def _done(self, action: TerminalGitAction) -> TerminalGitObservation:

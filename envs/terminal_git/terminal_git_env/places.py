@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import logging
 import os
@@ -101,7 +100,8 @@ class Session:
     @staticmethod
     def new(owner: Owner) -> Session:
         """Makes the folders."""
-        root = Path(tempfile.mkdtemp(prefix="session-", dir=_server_folder()))
+        with _making:
+            root = Path(tempfile.mkdtemp(prefix="session-", dir=_server_folder()))
         names = ("home", "origin", "tmp", "control", "secret", "given", "logs")
         outside = Place(**{name: root / name for name in names})
         for name in names:
@@ -160,8 +160,9 @@ class Session:
         folder.chmod(0o755)  # whatever the umask is
 
     def remove(self) -> None:
-        """Removes the folders, whatever the agent made of them."""
+        """Removes the folders, whatever the agent made of them, and the server's with the last session's."""
         _remove(self.root)
+        _leave()
 
 
 def _remove(folder: Path) -> None:
@@ -176,22 +177,31 @@ def _remove(folder: Path) -> None:
 
 
 _making = threading.Lock()
-_server: Path | None = None
+_server: tuple[Path, int] | None = None
 
 
 def _server_folder() -> Path:
-    """The folder of this server's sessions; it is locked for as long as the server lives."""
+    """The folder of this server's sessions, which is locked until the last of them has ended. ``_making`` is held."""
+    global _server
+    if _server is None:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        folder.chmod(0o711)
+        lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / "new").rename(folder / "lock")
+        _server = folder, lock
+    return _server[0]
+
+
+def _leave() -> None:
+    """Removes the server's folder where no session is in it: a server that is told to end runs no exit handlers."""
     global _server
     with _making:
-        if _server is None:
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            folder.chmod(0o711)
-            lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until the process ends
-            (folder / "new").rename(folder / "lock")
-            atexit.register(_remove, folder)
-            _server = folder
-        return _server
+        if _server is not None and not any(_server[0].glob("session-*")):
+            folder, lock = _server
+            _server = None
+            _remove(folder)
+            os.close(lock)
 
 
 def remove_left_over() -> None:

@@ -45,11 +45,6 @@ def game_ids() -> list[str]:
     return list(ENV_REGISTRY)
 
 
-def plain_ids() -> list[str]:
-    """The ids without those that differ from them by wrappers alone."""
-    return [name for name in game_ids() if not name.endswith(("-raw", "-train"))]
-
-
 def build(env_id: str) -> Any:
     """Makes a game that was not begun yet.
 

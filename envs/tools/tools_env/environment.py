@@ -14,7 +14,7 @@ from pydantic import Field
 
 from tools_env.calculator import Number, calculate
 from tools_env.models import TaskObservation
-from tools_env.tasks import KINDS, SPLITS, Task, task_at
+from tools_env.tasks import KINDS, SPLITS, Task, size_of, task_at
 from tools_env.world import Value, World
 
 Kind = Literal["calculate", "total", "copy", "clean", "find", "rename"]
@@ -119,7 +119,7 @@ class ToolsEnvironment(MCPEnvironment):
 
     def num_tasks(self, split: str) -> int:
         """How many tasks a split has."""
-        return SPLITS[split]
+        return size_of(split)
 
     def list_tasks(self, split: str) -> list[dict[str, Any]]:
         """All tasks of a split."""
@@ -131,7 +131,7 @@ class ToolsEnvironment(MCPEnvironment):
 
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
         """Some tasks of a split."""
-        return [task_at(split, index).told() for index in range(SPLITS[split])[start:stop]]
+        return [task_at(split, index).told() for index in range(size_of(split))[start:stop]]
 
     def read_task(self) -> str:
         """Tells the task."""

@@ -8,6 +8,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
+from openenv_gym_protocol.errors import InvalidAction, nearest
+
 from tools_env.calculator import calculate
 from tools_env.world import Value, World, str_of
 
@@ -73,14 +75,25 @@ class Task:
         return {"split": self.split, "index": self.index, "kind": self.kind, "text": self.text}
 
 
+def size_of(split: str) -> int:
+    """How many tasks a split has.
+
+    Raises:
+        InvalidAction: There is no such split.
+    """
+    if split not in SPLITS:
+        raise InvalidAction(f"split: there is no split {split!r}. {nearest(split, SPLITS)}")
+    return SPLITS[split]
+
+
 def task_at(split: str, index: int) -> Task:
     """A task.
 
     Raises:
         IndexError: The split has none at that place.
     """
-    if not 0 <= index < SPLITS[split]:
-        raise IndexError(f"{split} has the tasks 0 to {SPLITS[split] - 1}, not {index}.")
+    if not 0 <= index < size_of(split):
+        raise IndexError(f"{split} has the tasks 0 to {size_of(split) - 1}, not {index}.")
     kind = KINDS[index % len(KINDS)]
     random = Random(f"openenv-gym tools 1: {split} {index}")
     return Task(split=split, index=index, kind=kind, **_MAKERS[kind](random))
