@@ -126,8 +126,21 @@ def wheelhouse(requirements: Sequence[str]) -> list[Path]:
 
 
 def _download(requirements: Sequence[str], folder: Path) -> None:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-    command += ["--only-binary=:all:", "--python-version", _IMAGE_PYTHON, "--dest", str(folder), *requirements]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_DOWNLOAD_SECONDS)
+    done = _pip(
+        *("download", "--only-binary=:all:", "--python-version", _IMAGE_PYTHON, "--dest", str(folder)), *requirements
+    )
+    if done.returncode != 0 and platform.python_version().startswith(f"{_IMAGE_PYTHON}."):
+        # What there is no wheel of is built into one, by the same Python as the image's.
+        done = _pip("wheel", "--wheel-dir", str(folder), *requirements)
     if done.returncode != 0:
         pytest.skip(f"the images' wheels could not be fetched: {done.stderr[-2000:]}")
+
+
+def _pip(command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pip", command, "--quiet", "--disable-pip-version-check", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_DOWNLOAD_SECONDS,
+    )
