@@ -93,7 +93,9 @@ def test_the_wheel_holds_the_projects_without_tests_and_caches(wheel: Path) -> N
         expected += [f"{name}_env/{module}.py" for module in ("__init__", "app", "client", "environment", "models")]
         assert [path for path in expected if f"{root}/{path}" not in names] == []
     shipped = [name for name in names if not name.startswith("openenv_gym_cli/templates/")]
-    assert [name for name in shipped if "/tests/" in name] == []
+    # A project's own tests; the folders of that name inside its package are tasks.
+    assert [name for name in shipped if "/tests/" in name and "_env/tasks/" not in name] == []
+    assert "openenv_gym_registry/projects/terminal_git/terminal_git_env/tasks/tag-release/tests/test.sh" in shipped
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
     assert {"openenv_gym_registry/catalogue.json", "openenv_gym_registry/spaces.json"} <= set(names)
 

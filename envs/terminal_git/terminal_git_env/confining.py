@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -152,7 +152,7 @@ class Rlimits:
         return _SHARED_PROCESSES if session.owner.user is None else _PROCESSES
 
     def end(self, session: Session, process: subprocess.Popen[bytes]) -> None:
-        """Ends the session's processes: those of its user, or those that carry its token."""
+        """Ends the session's processes: those of its user, or those that the server began or that carry its token."""
         give_up = time.monotonic() + 5
         while (left := _processes_of(session)) and time.monotonic() < give_up:
             for pid in left:
@@ -162,10 +162,14 @@ class Rlimits:
         with suppress(ProcessLookupError):
             process.kill()
         process.wait()
+        if os.getpid() == _FIRST:
+            _reap()
 
 
 _TOKEN = "TERMINAL_GIT_SESSION"
 _PR_SET_DUMPABLE = 4
+_FIRST = 1
+"""The first process of a container, which everything there descends from, whatever its parents did."""
 
 _KINDS: dict[str, Callable[[Sequence[Path]], Sandbox]] = {
     "bubblewrap": Bubblewrap,
@@ -207,6 +211,13 @@ def _hide_memory() -> None:
         raise ConfigurationError(f"The server's memory cannot be hidden: {os.strerror(ctypes.get_errno())}.")
 
 
+def _reap() -> None:
+    """Takes the exit codes of adopted children; the server's own were waited for by who began them."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def _why_not(sandbox: Sandbox) -> str | None:
     """Why a sandbox does not work here; None where it does."""
     session = Session.new(Owner.new())
@@ -246,19 +257,35 @@ def _proc_risks() -> list[str]:
 
 
 def _processes_of(session: Session) -> list[int]:
-    """The living processes of a session."""
+    """The living processes of a session.
+
+    Of a user of its own, they are all of that user. In a container that begins with the server, they are all that
+    descend from it, as it has one session then. Else they are those that carry the session's token, which they could
+    take off.
+    """
     mark = f"{_TOKEN}={session.token}".encode()
-    found = []
+    found: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
         with suppress(OSError):
-            if folder.joinpath("stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z":
+            state, parent = folder.joinpath("stat").read_bytes().rpartition(b")")[2].split()[:2]
+            if state == b"Z":
                 continue
             if session.owner.user is not None:
                 is_ours = folder.stat().st_uid == session.owner.user
             else:
-                is_ours = mark in folder.joinpath("environ").read_bytes().split(b"\0")
+                is_ours = os.getpid() == _FIRST or mark in folder.joinpath("environ").read_bytes().split(b"\0")
             if is_ours:
-                found.append(int(folder.name))
-    return found
+                found[int(folder.name)] = int(parent)
+    if session.owner.user is None and os.getpid() == _FIRST:
+        return [pid for pid in found if _FIRST in _ancestors(pid, found)]
+    return list(found)
+
+
+def _ancestors(pid: int, parents: Mapping[int, int]) -> list[int]:
+    ancestors: list[int] = []
+    while pid in parents:
+        pid = parents[pid]
+        ancestors.append(pid)
+    return ancestors

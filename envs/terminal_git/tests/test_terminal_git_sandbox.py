@@ -278,3 +278,27 @@ def test_the_servers_memory_is_hidden_from_an_agent_of_the_same_user() -> None:
     path = os.pathsep.join(sys.path)
     told = subprocess.run(asked, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
     assert told.stdout == "0\n"
+
+
+IN_A_CONTAINER = """
+import os, time
+from pathlib import Path
+from terminal_git_env.confining import Rlimits
+from terminal_git_env.places import PATH, Owner, Session
+from terminal_git_env.sandbox import AGENT, run
+
+session = Session.new(Owner(None))
+program = "env -i setsid sh -c 'sleep 500 & sleep 500' >/dev/null 2>&1 & (true &); sleep 0.3"
+finished = run(Rlimits(), session, AGENT, ["sh", "-c", program], {"PATH": PATH}, seconds=20, limit=100)
+session.remove()
+print(os.getpid(), finished.exit_code, [path.name for path in Path("/proc").glob("[0-9]*") if path.name != "1"])
+"""
+
+
+def test_a_process_that_took_its_mark_off_ends_with_the_session_in_a_container() -> None:
+    asked = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", IN_A_CONTAINER]
+    path = os.pathsep.join(sys.path)
+    told = subprocess.run(asked, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    if "unshare failed" in told.stderr:
+        pytest.skip(told.stderr)
+    assert (told.stdout, told.stderr) == ("1 0 []\n", "")
