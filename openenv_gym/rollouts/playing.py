@@ -64,7 +64,7 @@ class Player:
         result = await self._client.reset(seed=episode.seed, **episode.options)
         _note_reset(episode, result)
         if result.done:
-            truncated = is_truncated(metadata_of(result))
+            _, truncated = flags_of(result)
             episode.ending = Ending.TRUNCATED if truncated else Ending.TERMINATED
             return
         self.phase = "policy"
@@ -81,11 +81,7 @@ class Player:
         result = await self._client.step(action)
         reward = checked_reward(result.reward)
         self.action = None
-        metadata = metadata_of(result)
-        truncated = bool(result.done) and is_truncated(metadata)
-        terminated = bool(result.done) and not truncated
-        if not result.done and self._max_steps is not None:
-            truncated = len(episode.steps) + 1 >= self._max_steps
+        terminated, truncated = flags_of(result, len(episode.steps) + 1, self._max_steps)
         step = Step(
             action=action,
             observation=result.observation,
@@ -107,6 +103,20 @@ def metadata_of(result: StepResult[Any]) -> Mapping[str, Any]:
     seen = result.observation
     inside = seen.get("metadata") if isinstance(seen, Mapping) else getattr(seen, "metadata", None)
     return inside if isinstance(inside, Mapping) else {}
+
+
+def flags_of(result: StepResult[Any], steps: int = 0, max_steps: int | None = None) -> tuple[bool, bool]:
+    """Whether an answer ends its episode: terminated and truncated.
+
+    Args:
+        result: The answer.
+        steps: How many steps there were, this one included.
+        max_steps: Steps after which the episode is truncated; None for no limit.
+    """
+    if not result.done:
+        return False, max_steps is not None and steps >= max_steps
+    truncated = is_truncated(metadata_of(result))
+    return not truncated, truncated
 
 
 def _note_reset(episode: Episode, result: StepResult[Any]) -> None:

@@ -9,12 +9,11 @@ from typing import Any
 
 from openenv_gym_protocol.bodies import Schemas
 from openenv_gym_protocol.errors import EpisodeOver, InvalidAction, InvalidMessage
-from openenv_gym_protocol.metadata import is_truncated
 
 from openenv_gym.client import StepResult
 from openenv_gym.rollouts.action_texts import ActionText
 from openenv_gym.rollouts.images import Image
-from openenv_gym.rollouts.playing import checked_reward, metadata_of
+from openenv_gym.rollouts.playing import checked_reward, flags_of, metadata_of
 from openenv_gym.rollouts.seats import Seat
 from openenv_gym.rollouts.sources import EnvironmentSource, maker_of, source_of
 from openenv_gym.rollouts.texts import observation_parts
@@ -134,10 +133,7 @@ class TextSession:
         error = tool_failure(result.observation)
         if error is not None:
             info[ERROR] = error
-        truncated = bool(result.done) and is_truncated(info)
-        terminated = bool(result.done) and not truncated
-        if not result.done and self._max_steps is not None and self._steps is not None:
-            truncated = self._steps >= self._max_steps
+        terminated, truncated = flags_of(result, self._steps or 0, self._max_steps)
         if terminated or truncated:
             self._steps = None
         return TextResult(
