@@ -69,18 +69,19 @@ def failures_of(step: tuple[Any, ...], text: str, *, last: tuple[str, ...]) -> l
     return classes
 
 
-def until_all_answer(env: RemoteVectorEnv, last: tuple[str, ...], *, within: int) -> list[set[str]]:
+def until_all_answer(env: RemoteVectorEnv, last: tuple[str, ...], *, within: int) -> list[dict[str, str]]:
     """Steps until every lane answers, in at most so many steps.
 
     Returns:
-        The failure classes of each lane on the way.
+        The failure classes of each lane on the way, with the last message of each class.
     """
-    seen: list[set[str]] = [set() for _ in range(env.num_envs)]
+    seen: list[dict[str, str]] = [{} for _ in range(env.num_envs)]
     for number in range(within):
         text = f"try {number}"
         step = env.step(orders_in(env, *["answer"] * env.num_envs, text=text))
         for lane, failure in enumerate(failures_of(step, text, last=last)):
-            seen[lane] |= {failure} - {None}  # type: ignore[arg-type]
+            if failure is not None:
+                seen[lane][failure] = step[4]["failure_message"][lane]
         last = texts(step[0])
         if set(last) == {text}:
             return seen

@@ -204,7 +204,8 @@ class Terminal:
 
     def _interrupt(self) -> None:
         """Ends what runs: as a person would, then as a system does, then with the shell."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        # An interrupt that meets a program between its fork and its start is lost: so a second one, as people do.
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             if not self._is_running or not self._is_alive:
                 return
             self._signal(number)

@@ -162,6 +162,11 @@ def test_a_running_program_is_talked_to_waited_for_and_killed(terminal: Any) -> 
     assert (killed.running, killed.exit_code) == (False, 130), killed.output
 
 
+def test_an_interrupt_that_is_lost_is_repeated_before_anything_harsher(terminal: Any) -> None:
+    do(terminal, """bash -c 'trap "trap - INT" INT; while :; do sleep 0.1; done'""", block=False)
+    assert do(terminal, action_type="kill").exit_code == 130
+
+
 def test_files_are_read_and_written_as_the_agent_would(terminal: Any) -> None:
     assert do(terminal, action_type="write_file", file_path="a/b.txt", content="hé\n").success
     assert do(terminal, "cat a/b.txt").output == "hé\n"

@@ -179,8 +179,8 @@ class Fleet:
             request.id, kind_of(request), max_bytes=self.client_bytes, send=self._send, ended=self._answered
         )
         self._pending[request.id] = pending
-        if gone:
-            pending.fail(gone, SessionLost("The lane is gone: it was lost or closed. Open another one."))
+        for lane in gone:
+            pending.fail([lane], SessionLost(self._lanes.why_gone(lane)))
         for share in shares:
             pending.add(share)
         if not shares:
@@ -319,7 +319,7 @@ class Fleet:
 
     def _lost(self, member: Member, error: OpenEnvGymError) -> None:
         member.closed.update(member.lanes)
-        self._lanes.remove(member)
+        self._lanes.lose(member, error.message)
         session = member.session
         if self._thread is not None and session.home is self._thread and session.state is SessionState.HUNG:
             # The others that share it are lost as well, and it ends if it ever comes back.

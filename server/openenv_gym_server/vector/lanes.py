@@ -13,12 +13,16 @@ from openenv_gym_server.vector.shares import Share
 
 _closed = attrgetter("member.closed")
 
+_MOST_CAUSES = 4096
+"""Of so many lost lanes it is known why, of the latest; whoever asks does so soon."""
+
 
 class Lanes:
     """Gives numbers, which are never used again, and finds members by them."""
 
     def __init__(self) -> None:
         self._drivers: dict[int, Driver] = {}
+        self._causes: dict[int, str] = {}
         self._next = 0
 
     def __len__(self) -> int:
@@ -38,6 +42,18 @@ class Lanes:
         """Forgets a member that has ended."""
         for lane in member.lanes:
             self._drivers.pop(lane, None)
+
+    def lose(self, member: Member, cause: str) -> None:
+        """Forgets a member that was lost, and remembers why."""
+        self.remove(member)
+        self._causes.update(dict.fromkeys(member.lanes, cause))
+        while len(self._causes) > _MOST_CAUSES:
+            del self._causes[next(iter(self._causes))]
+
+    def why_gone(self, lane: int) -> str:
+        """Why a lane is not here, for whoever asks something of it."""
+        cause = self._causes.get(lane)
+        return f"The lane is gone: {cause or 'it was lost or closed.'} Open another one."
 
     def driver(self, member: Member) -> Driver:
         """The driver of a member that is here."""

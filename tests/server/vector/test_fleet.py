@@ -226,6 +226,20 @@ def test_a_deadline_fails_the_late_lane_only(server: RunningServer, execution: s
     until(lambda: ready(server)["hung_sessions"] == 0 and ready(server)["active_sessions"] == 0)
 
 
+def test_a_lane_that_was_lost_is_told_why_when_it_is_asked(server: RunningServer, execution: str) -> None:
+    with vector_socket(server.ws_url) as socket:
+        lost, closed = lanes = socket.open(2)
+        socket.reset(lanes)
+        assert isinstance(socket.receive(socket.send(frames.Close, lanes=[closed])), Done)
+        late = step(socket, [lost], {"do": "stubborn" if execution == "async" else "hang"}, deadline=0.1)
+        assert Table(socket.parts(late)).failures[lost].lost
+        failures = socket.step(lanes, [{}] * 2).failures
+        assert "given up 0.1 s after it came" in failures[lost].message
+        assert "it was lost or closed" in failures[closed].message
+        release(server)
+    until(lambda: ready(server)["hung_sessions"] == 0)
+
+
 def test_what_has_not_begun_at_its_deadline_is_not_done_and_its_lane_goes_on(
     socket: VectorSocket, lanes: list[int]
 ) -> None:
