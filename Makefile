@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# How many processes share `make test`; 0 for none but pytest's own.
-WORKERS ?= 2
+# How many processes share `make test`; 0 for none but pytest's own. They wait for much, so more than there are cores.
+WORKERS ?= 3
+# Thousands of processes import the checkout: compiled anew each time, servers take a quarter longer to start.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test lint format docs test-interop-old test-gymnasium-versions test-environments test-images test-trainers \
 	test-soak bench soak clean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import tomllib
@@ -102,13 +103,19 @@ def manifest_data(folder: Path) -> dict[str, Any]:
     if not manifest.exists():
         return {}
     try:
-        data: Any = yaml.safe_load(manifest.read_text(encoding="utf-8"))
+        data: Any = _parsed(manifest.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         # PyYAML's own of the 13th month, and of other values that are none of their kind.
         raise ConfigurationError(f"{manifest} cannot be read: {error}") from error
     if data is not None and not isinstance(data, dict):
         raise ConfigurationError(f"{manifest} must hold a mapping.")
-    return data or {}
+    return dict(data or {})
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    # Every environment that is made asks three times, and a long manifest takes a tenth of a second.
+    return yaml.safe_load(text)
 
 
 def _application(folder: Path) -> str:

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,12 @@ def _driven(python: Path | str, folder: Path, name: str) -> list[Any]:
     return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
 
 
+@cache
+def _before(python: Path, name: str) -> list[Any]:
+    """What is seen of a project as it is; openenv takes its time to import."""
+    return _driven(python, PROJECTS, name)
+
+
 def _interpreter(name: str) -> Path | str:
     # FastMCP is the ledger's own requirement, which is where openenv is. The others run where no openenv could help.
     return available(with_ours=True).python if name == "ledger" else sys.executable
@@ -103,7 +111,7 @@ def _without_components(told: Any) -> Any:
 def test_a_moved_project_tells_its_client_the_same(
     name: str, moved: Path, stock: StockEnvironment, compared: Compared
 ) -> None:
-    before = _driven(stock.python, PROJECTS, name)
+    before = deepcopy(_before(stock.python, name))
     after = _driven(_interpreter(name), moved, name)
     _compare(name, before, after)
     compared.add(len(before))
@@ -116,7 +124,7 @@ def test_the_environment_is_served_before_anything_but_its_app_is_moved(
 ) -> None:
     shutil.copytree(PROJECTS, tmp_path / "half")
     _serve_by_ours(tmp_path / "half" / name / "server" / "app.py")
-    before = _driven(stock.python, PROJECTS, name)
+    before = deepcopy(_before(stock.python, name))
     after = _driven(available(with_ours=True).python, tmp_path / "half", name)
     _compare(name, before, after, TOOL_CALLS + 1)  # openenv's environments list their tools by a step
     compared.add(len(before))

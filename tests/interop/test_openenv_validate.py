@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
+from typing import Any
 
 import pytest
 from openenv_gym_cli.scaffold import make_project, new_project
 
-from tests.support.stock import REPOSITORY, StockEnvironment
+from tests.support.stock import PROGRAMS, REPOSITORY, StockEnvironment
 
 pytestmark = pytest.mark.interop
 
-PROJECTS = sorted(path.parent for path in (REPOSITORY / "envs").glob("*/openenv.yaml"))
+BUNDLED = sorted(path.parent for path in (REPOSITORY / "envs").glob("*/openenv.yaml"))
+TEMPLATES = ("typed", "mcp", "gymnasium")
 
 
-@pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.name)
-def test_the_static_level_passes(project: Path, stock: StockEnvironment) -> None:
-    refuse_findings(project, stock)
-
-
-@pytest.mark.parametrize("template", ["typed", "mcp", "gymnasium"])
-def test_the_static_level_passes_for_every_template(template: str, tmp_path: Path, stock: StockEnvironment) -> None:
-    refuse_findings(make_project(new_project("walk", template, tmp_path / "walk")), stock)
-
-
-def refuse_findings(project: Path, stock: StockEnvironment) -> None:
-    """Fails where openenv's own command finds anything."""
-    command: list[str] = [
-        str(stock.python),
-        "-m",
-        "openenv.cli",
-        "validate",
-        "--level",
-        "static",
-        "--json",
-        str(project),
-    ]
+@pytest.fixture(scope="module")
+def told(stock: StockEnvironment, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What the command said of each project, by the project's name or the template's."""
+    made = tmp_path_factory.mktemp("templates")
+    projects = {path.name: path for path in BUNDLED}
+    projects |= {kind: make_project(new_project("walk", kind, made / kind)) for kind in TEMPLATES}
+    projects["no project"] = made
+    program = str(PROGRAMS / "validate_projects.py")
+    command = [str(stock.python), "-W", "ignore", program, *map(str, projects.values())]
     run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    report = json.loads(run.stdout)
+    assert run.returncode == 0, run.stderr
+    return dict(zip(projects, map(json.loads, run.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("name", [*(path.name for path in BUNDLED), *TEMPLATES])
+def test_the_static_level_passes(name: str, told: dict[str, dict[str, Any]]) -> None:
+    said = told[name]
+    assert said["exit_code"] == 0, said
+    report = json.loads(said["stdout"])
     assert report["verdict"] == "pass"
     assert {result["check_id"]: result["status"] for result in report["results"]} == {"static.manifest": "pass"}
+
+
+def test_what_is_no_project_is_found_out(told: dict[str, dict[str, Any]]) -> None:
+    assert told["no project"]["exit_code"] != 0

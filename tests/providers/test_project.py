@@ -69,3 +69,12 @@ def test_a_manifest_that_is_no_yaml_is_refused(tmp_path: Path, text: str) -> Non
     (tmp_path / "openenv.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError, match="cannot be read"):
         manifest_data(tmp_path)
+
+
+def test_a_manifest_that_changes_is_read_anew_and_whoever_has_it_may_change_it(tmp_path: Path) -> None:
+    manifest = tmp_path / "openenv.yaml"
+    manifest.write_text("app: first:app", encoding="utf-8")
+    manifest_data(tmp_path)["app"] = "mine"
+    assert manifest_data(tmp_path) == {"app": "first:app"}
+    manifest.write_text("app: other:app", encoding="utf-8")
+    assert manifest_data(tmp_path) == {"app": "other:app"}

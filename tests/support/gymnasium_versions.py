@@ -42,7 +42,8 @@ def gymnasium_environment(version: str) -> Path:
         VenvUnavailable: It is not there and could not be made.
     """
     requirements = [f"gymnasium=={version}", *own_requirements("server", without="gymnasium"), *_TEST_REQUIREMENTS]
-    return virtual_environment(f"gymnasium-{version}", requirements, with_ours=True)
+    base = None if version == VERSIONS[0] else gymnasium_environment(VERSIONS[0])
+    return virtual_environment(f"gymnasium-{version}", requirements, with_ours=True, base=base)
 
 
 def run_tests(python: Path, arguments: Sequence[str], *, timeout: float) -> Run:

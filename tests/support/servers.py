@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -12,9 +11,13 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
+
+from tests.support.warm_servers import WarmProcess
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
@@ -62,16 +65,11 @@ def running_server(
     """
     with tempfile.TemporaryDirectory() as folder, _listening_socket() as listener:
         log_path = Path(folder) / "server.log"
+        log_path.touch()
         base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with log_path.open("wb") as log:
-            process = subprocess.Popen(
-                [python, "-m", "uvicorn", app_import, "--fd", str(listener.fileno()), "--no-access-log"],
-                cwd=cwd or ROOT,
-                env=_environ(env or {}),
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                pass_fds=[listener.fileno()],
-            )
+        arguments = [app_import, "--no-access-log"]
+        start = _started_warm if python == sys.executable and not _touches_python(env or {}) else _started
+        process = start(python, arguments, listener.fileno(), cwd or ROOT, _environ(env or {}), log_path)
         listener.close()  # once the server is killed, nobody listens there
         server = RunningServer(base_url, process.pid, log_path)
         try:
@@ -84,10 +82,37 @@ def running_server(
 @contextmanager
 def killed(server: RunningServer) -> Iterator[None]:
     """Kills a running server when the block ends: what hangs in it would hold up its end."""
+    process = psutil.Process(server.pid)
     try:
         yield
     finally:
-        os.kill(server.pid, signal.SIGKILL)
+        with suppress(psutil.NoSuchProcess):  # it died
+            process.kill()
+
+
+def _touches_python(env: Mapping[str, str]) -> bool:
+    """Whether variables mean something to the interpreter itself, when it starts."""
+    return any(name.startswith("PYTHON") for name in env)
+
+
+def _started(
+    python: str, arguments: list[str], listener: int, cwd: Path | str, env: Mapping[str, str], log_path: Path
+) -> subprocess.Popen[bytes]:
+    with log_path.open("wb") as log:
+        return subprocess.Popen(
+            [python, "-m", "uvicorn", *arguments, "--fd", str(listener)],
+            cwd=cwd,
+            env=dict(env),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=[listener],
+        )
+
+
+def _started_warm(
+    _: str, arguments: list[str], listener: int, cwd: Path | str, env: Mapping[str, str], log_path: Path
+) -> WarmProcess:
+    return WarmProcess(arguments, listener=listener, cwd=cwd, env=env, log=log_path)
 
 
 def _listening_socket() -> socket.socket:
@@ -105,7 +130,7 @@ def _environ(extra: Mapping[str, str]) -> dict[str, str]:
     return own | {"PYTHONUNBUFFERED": "1"} | dict(extra)
 
 
-def _wait_until_healthy(server: RunningServer, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_healthy(server: RunningServer, process: subprocess.Popen[bytes] | WarmProcess) -> None:
     give_up = time.monotonic() + START_SECONDS
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while time.monotonic() < give_up:
@@ -119,11 +144,11 @@ def _wait_until_healthy(server: RunningServer, process: subprocess.Popen[bytes])
     raise RuntimeError(f"The server did not answer within {START_SECONDS:g} s:\n{server.log()}")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes] | WarmProcess) -> None:
     if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
+        process.terminate()
     try:
         process.wait(10)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, TimeoutError):
         process.kill()
         process.wait(10)

@@ -79,9 +79,10 @@ def stock_environment(version: str = CURRENT, *, with_ours: bool = False) -> Sto
     Raises:
         StockUnavailable: It is not there and could not be made.
     """
-    python = virtual_environment(
-        _name(version, with_ours=with_ours), _requirements(version, with_ours=with_ours), with_ours=with_ours
-    )
+    base = stock_environment(version).python if with_ours else None
+    requirements = _requirements(version, with_ours=with_ours)
+    name = _name(version, with_ours=with_ours)
+    python = virtual_environment(name, requirements, with_ours=with_ours, base=base)
     read = subprocess.run([python, "-c", _READ_VERSION], capture_output=True, text=True, check=True, timeout=60)
     return StockEnvironment(python, read.stdout.strip())
 

@@ -40,7 +40,9 @@ class VenvUnavailable(Exception):
     """The environment is not there and cannot be made: no network, or pip failed."""
 
 
-def virtual_environment(name: str, requirements: Sequence[str], *, with_ours: bool = False) -> Path:
+def virtual_environment(
+    name: str, requirements: Sequence[str], *, with_ours: bool = False, base: Path | None = None
+) -> Path:
     """The interpreter of a virtual environment.
 
     Args:
@@ -48,6 +50,7 @@ def virtual_environment(name: str, requirements: Sequence[str], *, with_ours: bo
         requirements: What pip installs, all at once. Another list makes the environment anew.
         with_ours: Whether this checkout is importable there, as it is. Its own requirements are not installed; see
             ``own_requirements``.
+        base: The interpreter of another one, of which it begins as a copy: so that much is installed once only.
 
     Raises:
         VenvUnavailable: It is not there and could not be made.
@@ -59,7 +62,7 @@ def virtual_environment(name: str, requirements: Sequence[str], *, with_ours: bo
     with _locked(home.with_suffix(home.suffix + ".lock")):
         if not is_there(name, requirements):
             try:
-                _make(home, requirements, with_ours=with_ours)
+                _make(home, requirements, with_ours=with_ours, base=base)
             except VenvUnavailable as error:
                 _failures[home] = str(error)
                 raise
@@ -96,15 +99,30 @@ def _stamp(requirements: Sequence[str]) -> dict[str, str]:
     return {"python": python, "requirements": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def _make(home: Path, requirements: Sequence[str], *, with_ours: bool) -> None:
+def _make(home: Path, requirements: Sequence[str], *, with_ours: bool, base: Path | None) -> None:
     if home.exists():
         shutil.rmtree(home)
+    if base is None:
+        _make_empty(home)
+    else:
+        shutil.copytree(base.parents[1], home, symlinks=True)
+        (home / "complete.json").unlink()
+    _install(home, requirements)
+    if with_ours:
+        _add_source_roots(home)
+    (home / "complete.json").write_text(json.dumps(_stamp(requirements)), encoding="utf-8")
+
+
+def _make_empty(home: Path) -> None:
     try:
         venv.create(home, with_pip=True, symlinks=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise VenvUnavailable(f"No virtual environment can be made in {home} (python3-venv?): {error}") from error
-    python = home / "bin" / "python"
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
+
+
+def _install(home: Path, requirements: Sequence[str]) -> None:
+    python = str(home / "bin" / "python")
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_INSTALL_SECONDS)
     except subprocess.TimeoutExpired:
@@ -112,9 +130,6 @@ def _make(home: Path, requirements: Sequence[str], *, with_ours: bool) -> None:
     if done.returncode != 0:
         last = "\n".join(done.stderr.splitlines()[-15:])
         raise VenvUnavailable(f"pip could not install {requirements[0]} into {home}:\n{last}")
-    if with_ours:
-        _add_source_roots(home)
-    (home / "complete.json").write_text(json.dumps(_stamp(requirements)), encoding="utf-8")
 
 
 def _add_source_roots(home: Path) -> None:
