@@ -22,6 +22,7 @@ from openenv_gym_protocol.messages import (
     StateRequest,
     StepRequest,
 )
+from pydantic import ValidationError
 
 from openenv_gym.client.async_only import AsyncOnly
 from openenv_gym.client.channel import Channel
@@ -303,13 +304,17 @@ class EnvClient(TaskCalls, AsyncOnly, Generic[ActT, ObsT, StateT]):
     async def close(self) -> None:
         """Ends the session, the sessions made from it, and the container that was started for them. Idempotent.
 
-        A call under way raises ``ClientClosed``.
+        A call under way raises ``ClientClosed``. Where this is cancelled, connections end all the same, at once.
         """
         children, self._children = self._children, []
-        for child in children:
-            await child.close()
         try:
+            for child in children:
+                await child.close()
             await io_thread().call(self._channel.close())
+        except BaseException:
+            for client in (*children, self):
+                client._channel.held.release()
+            raise
         finally:
             if self._server is not None and self._ends_server:
                 await stop_server(self._server)
@@ -359,7 +364,11 @@ class EnvClient(TaskCalls, AsyncOnly, Generic[ActT, ObsT, StateT]):
 
     def _step_request(self, action: ActT, timeout_s: float | None) -> tuple[Request, float | None]:
         timeout = self._settings.timeouts.step if timeout_s is None else timeout_s
-        return StepRequest(data=self._step_payload(action)), timeout
+        payload = self._step_payload(action)
+        try:
+            return StepRequest(data=payload), timeout
+        except ValidationError:
+            raise errors.InvalidAction(f"An action's fields must have names, not {payload!r:.200}.") from None
 
     def _step_result(self, reply: Reply) -> StepResult[ObsT]:
         return self._parse_result(payload_of(reply))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from openenv_gym_protocol import errors
@@ -69,6 +71,29 @@ def test_an_action_above_the_servers_limit_is_named(server: RunningServer) -> No
         env.reset()
         with pytest.raises((errors.FrameTooLarge, errors.InvalidMessage)):
             env.step({"add": "x" * (101 * 1024 * 1024)})
+
+
+def test_a_close_that_is_cancelled_leaves_no_session(server: RunningServer) -> None:
+    async def leave() -> None:
+        env = CountingEnv(server.base_url)
+        await env.reset()
+        await (await env.new_session()).reset()
+        closing = asyncio.create_task(env.close())
+        await asyncio.sleep(0)  # it has begun, and nothing is done yet
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        async with asyncio.timeout(PATIENCE):
+            while await active_sessions() > before:
+                await asyncio.sleep(0.02)
+        assert env  # it is not its finalizer that ended them
+
+    async def active_sessions() -> int:
+        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
+            return int((await client.get(f"{server.base_url}/ready")).json()["active_sessions"])
+
+    before = asyncio.run(active_sessions())
+    asyncio.run(leave())
 
 
 def test_a_token_is_needed_where_the_server_has_one() -> None:

@@ -6,7 +6,6 @@ Both are driven by the same program, by their own clients, each in a process of 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ import openenv_gym
 from tests.interop.conftest import available
 from tests.support.comparing import Compared
 from tests.support.stock import REPOSITORY, StockEnvironment, serving
+from tests.support.warm_interpreters import warm
 
 PROJECTS = REPOSITORY / "tests" / "support" / "projects" / "migration"
 PAGE = REPOSITORY / "docs" / "migrating-from-openenv.md"
@@ -58,11 +58,15 @@ def _program() -> dict[str, Any]:
 def _driven(python: Path | str, folder: Path, name: str) -> list[Any]:
     """What a project's own client sees at its own server, call by call."""
     with serving(python, ["server.app:app"], cwd=folder / name) as urls:
-        command = [str(python), "-W", "ignore", str(folder / "drive.py"), name, urls["server.app:app"]]
-        environment = {**os.environ, "PYTHONPATH": str(folder)}
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
-    assert run.returncode == 0, run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+        arguments = [name, urls["server.app:app"]]
+        if python == sys.executable:
+            command = [str(python), "-W", "ignore", str(folder / "drive.py"), *arguments]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+            exit_code, stdout, stderr = run.returncode, run.stdout, run.stderr
+        else:
+            exit_code, stdout, stderr = warm(str(python)).run(folder / "drive.py", arguments, 240)
+    assert exit_code == 0, stderr
+    return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
 
 
 @cache

@@ -10,12 +10,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
 
 from tests.support.warm_servers import WarmProcess
 
@@ -31,11 +29,13 @@ class RunningServer:
         base_url: ``http://127.0.0.1:<port>``.
         pid: Its process.
         log_path: Where everything it writes goes.
+        kill: Ends it at once, if it runs still.
     """
 
     base_url: str
     pid: int
     log_path: Path
+    kill: Callable[[], None]
 
     @property
     def ws_url(self) -> str:
@@ -71,7 +71,7 @@ def running_server(
         start = _started_warm if python == sys.executable and not _touches_python(env or {}) else _started
         process = start(python, arguments, listener.fileno(), cwd or ROOT, _environ(env or {}), log_path)
         listener.close()  # once the server is killed, nobody listens there
-        server = RunningServer(base_url, process.pid, log_path)
+        server = RunningServer(base_url, process.pid, log_path, process.kill)
         try:
             _wait_until_healthy(server, process)
             yield server
@@ -82,12 +82,10 @@ def running_server(
 @contextmanager
 def killed(server: RunningServer) -> Iterator[None]:
     """Kills a running server when the block ends: what hangs in it would hold up its end."""
-    process = psutil.Process(server.pid)
     try:
         yield
     finally:
-        with suppress(psutil.NoSuchProcess):  # it died
-            process.kill()
+        server.kill()
 
 
 def _touches_python(env: Mapping[str, str]) -> bool:

@@ -45,7 +45,7 @@ def serving(
                 stderr=subprocess.STDOUT,
             )
         try:
-            yield RunningServer(_address(process, log), process.pid, log)
+            yield RunningServer(_address(process, log), process.pid, log, process.kill)
         finally:
             process.terminate()
             try:

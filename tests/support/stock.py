@@ -20,6 +20,7 @@ from typing import Any
 from tests.support import venvs
 from tests.support.venvs import REPOSITORY, own_requirements, venvs_root, virtual_environment
 from tests.support.venvs import VenvUnavailable as StockUnavailable
+from tests.support.warm_interpreters import warm
 
 __all__ = [
     "CURRENT",
@@ -134,17 +135,16 @@ def serving(python: Path | str, names: Sequence[str], *, cwd: Path = PROGRAMS) -
             server.stdout.close()
 
 
-def play(python: Path | str, program: str, *arguments: str, timeout: float = 90.0) -> list[dict[str, Any]]:
-    """Runs one of the interop programs to its end and returns the JSON lines it wrote.
+def play(python: Path, program: str, *arguments: str, timeout: float = 90.0) -> list[dict[str, Any]]:
+    """Runs one of the interop programs, where openenv is, to its end and returns the JSON lines it wrote.
 
     Raises:
         RuntimeError: It failed; the message holds what it wrote to its standard error.
     """
-    command = [str(python), "-W", "ignore", str(PROGRAMS / program), *arguments]
-    done = subprocess.run(command, cwd=PROGRAMS, capture_output=True, text=True, timeout=timeout, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{program} failed with {done.returncode}:\n{done.stderr[-3000:]}")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    exit_code, stdout, stderr = warm(str(python)).run(PROGRAMS / program, arguments, timeout)
+    if exit_code != 0:
+        raise RuntimeError(f"{program} failed with {exit_code}:\n{stderr[-3000:]}")
+    return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["openenv_gym_server.app", "openenv_gym_server.serve", "uvicorn.main", "numpy"])
+_forks.set_forkserver_preload(["openenv_gym_server.app", "openenv_gym_server.serve", "uvicorn.main"])
 
 
 class WarmProcess:

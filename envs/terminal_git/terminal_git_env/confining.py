@@ -26,10 +26,9 @@ _LINKS = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
-class Bubblewrap:
-    """Namespaces made by ``bwrap``."""
+class _InNamespaces:
+    """What holds wherever a session has namespaces of its own, whoever makes them."""
 
-    name = "bubblewrap"
     separates = True
 
     def __init__(self, hidden: Sequence[Path] = ()) -> None:
@@ -38,6 +37,20 @@ class Bubblewrap:
     def inside(self, session: Session) -> Place:  # noqa: ARG002
         """The same for all."""
         return INSIDE
+
+    def processes(self, session: Session) -> int:  # noqa: ARG002
+        """Those of the namespace."""
+        return _PROCESSES
+
+    def end(self, session: Session, process: subprocess.Popen[bytes]) -> None:  # noqa: ARG002
+        """Ends the namespace's first process."""
+        end_child(process)
+
+
+class Bubblewrap(_InNamespaces):
+    """Namespaces made by ``bwrap``."""
+
+    name = "bubblewrap"
 
     def wrapped(self, session: Session, access: Access, argv: Sequence[str]) -> list[str]:
         """``bwrap`` with everything unshared."""
@@ -58,27 +71,11 @@ class Bubblewrap:
             command += ["--chmod", "0755", made]
         return [*command, "--remount-ro", "/", "--chdir", str(INSIDE.work), "--", *argv]
 
-    def processes(self, session: Session) -> int:  # noqa: ARG002
-        """Those of the namespace."""
-        return _PROCESSES
 
-    def end(self, session: Session, process: subprocess.Popen[bytes]) -> None:  # noqa: ARG002
-        """Ends the namespace's first process."""
-        end_child(process)
-
-
-class Namespaces:
+class Namespaces(_InNamespaces):
     """The same namespaces made by ``unshare`` and ``mount``, where there is no bubblewrap."""
 
     name = "namespaces"
-    separates = True
-
-    def __init__(self, hidden: Sequence[Path] = ()) -> None:
-        self._hidden = _visible(hidden)
-
-    def inside(self, session: Session) -> Place:  # noqa: ARG002
-        """The same for all."""
-        return INSIDE
 
     def wrapped(self, session: Session, access: Access, argv: Sequence[str]) -> list[str]:
         """``unshare``, a script that mounts, and ``setpriv``, which gives up every right to do so."""
@@ -88,14 +85,6 @@ class Namespaces:
         inner = ["unshare", "--user", f"--map-user={USER}", f"--map-group={USER}"]
         inner += ["setpriv", "--no-new-privs", "--inh-caps=-all", "--"]
         return [*outer, "sh", "-c", self._script(session, access), "init", *inner, *argv]
-
-    def processes(self, session: Session) -> int:  # noqa: ARG002
-        """Those of the namespace."""
-        return _PROCESSES
-
-    def end(self, session: Session, process: subprocess.Popen[bytes]) -> None:  # noqa: ARG002
-        """Ends the namespace's first process."""
-        end_child(process)
 
     def _script(self, session: Session, access: Access) -> str:
         root = session.outside.given.parent / "root"

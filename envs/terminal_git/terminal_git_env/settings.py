@@ -68,5 +68,5 @@ def _number(read: Mapping[str, str], name: str, default: float, *, least: float,
     except ValueError:
         value = float("nan")
     if not least <= value <= most:
-        raise ConfigurationError(f"{name}={text!r} must be a number from {least:g} to {most:g}.")
+        raise ConfigurationError(f"{name}={text!r} must be a number from {least} to {most}.")
     return value

@@ -16,8 +16,9 @@ import random
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,9 @@ def read_task(folder: Path) -> Task:
     if not _NAME.fullmatch(folder.name):
         raise ConfigurationError(f"{folder}: a task's name is made of letters, digits, '_', '-' and '.'.")
     declared = _toml(folder / "task.toml")
+    _refuse_misspelt(declared, ("metadata", "verifier", "variables"), f"{folder / 'task.toml'} has")
+    verifier = _table(declared, "verifier", folder)
+    _refuse_misspelt(verifier, ("timeout_sec",), f"{folder / 'task.toml'}: [verifier] has")
     metadata = dict(_table(declared, "metadata", folder))
     split = metadata.pop("split", "train")
     if not isinstance(split, str) or not _NAME.fullmatch(split):
@@ -118,7 +122,7 @@ def read_task(folder: Path) -> Task:
         environment=_files(folder / "environment"),
         tests=tests,
         solution=_text(solution) if solution.exists() else "",
-        test_seconds=_seconds(_table(declared, "verifier", folder).get("timeout_sec", 30), folder),
+        test_seconds=_seconds(verifier.get("timeout_sec", 30), folder),
         has_reward_file=any(path in tests.get("test.sh", b"") for path in _REWARD_FILES),
     )
     _check(task, folder)
@@ -161,6 +165,14 @@ def _table(declared: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise ConfigurationError(f"{folder / 'task.toml'}: [{name}] is a table, not {table!r}.")
     return table
+
+
+def _refuse_misspelt(given: Iterable[str], known: tuple[str, ...], where: str) -> None:
+    """Refuses what looks like a known name and is none. Harbor has others, which mean nothing here."""
+    for name in given:
+        close = [] if name in known else get_close_matches(name, known, n=1, cutoff=0.75)
+        if close:
+            raise ConfigurationError(f"{where} {name!r}. Did you mean {close[0]!r}?")
 
 
 def _seconds(value: Any, folder: Path) -> float:

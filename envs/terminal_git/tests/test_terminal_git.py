@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -228,12 +229,20 @@ def test_limits_hold(terminal: Any) -> None:
     assert counted is None or not counted.success or int(counted.output.split()[-1]) < 130
 
 
+def all_asleep(mark: str, count: int) -> bool:
+    """Whether so many programs sleep, once those that have begun have got so far."""
+    give_up = time.monotonic() + 20
+    while len(asleep(mark)) != count and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return len(asleep(mark)) == count
+
+
 def test_nothing_outlives_its_episode(kind: Any) -> None:
     mark = f"31{os.getpid() % 10_000:04d}"  # a number of seconds that no other test sleeps
     environment = kind()
     environment.reset(seed=1, task="write-report")
     do(environment, f"setsid sleep {mark} >/dev/null 2>&1 & nohup sleep {mark} & (sleep {mark} &) ; disown -a")
-    assert len(asleep(mark)) == 3
+    assert all_asleep(mark, 3)
     folder = environment._episode.desk.session.root
     environment.reset(seed=1)
     assert (asleep(mark), folder.exists()) == ([], False)

@@ -207,6 +207,8 @@ def test_a_set_up_that_fails_fails_the_reset(tmp_path: Path) -> None:
         ("task.toml", "[variables]\nname = []", "variable 'name' is a list"),
         ("task.toml", "[variables]\nName = ['x']", "'Name' must be named"),
         ("task.toml", "", "{{name}}, which is no variable"),
+        ("task.toml", "[variable]\nname = ['x']", "'variable'. Did you mean 'variables'"),
+        ("task.toml", "[verifier]\ntimeout = 3\n[variables]\nname = ['x']", "'timeout'. Did you mean 'timeout_sec'"),
         ("instruction.md", " \n", "is empty"),
         ("environment/Dockerfile", "FROM x", "no image is built here"),
         ("task.toml", "[variables]\nname = {minimum = 3, maximum = 2}", "variable 'name'"),
@@ -243,7 +245,7 @@ def test_a_task_has_tests_and_no_links(tmp_path: Path) -> None:
     [
         ({"TERMINAL_GIT_SANDBOX": "bubblewarp"}, "Did you mean 'bubblewrap'"),
         ({"TERMINAL_GIT_COMMAND_TIMEOUT": "soon"}, "TERMINAL_GIT_COMMAND_TIMEOUT='soon'"),
-        ({"TERMINAL_GIT_OUTPUT_LIMIT": "1"}, "from 256 to 1.04858e"),
+        ({"TERMINAL_GIT_OUTPUT_LIMIT": "1"}, "from 256 to 1048576"),
     ],
 )
 def test_a_setting_that_cannot_be_is_named(environ: dict[str, str], told: str) -> None:

@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,7 @@ def build_wheel(checkout: Path, folder: Path) -> None:
         done = subprocess.run(
             [sys.executable, *command],
             cwd=checkout,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # the build imports the checkout's hatch_build.py
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
