@@ -68,7 +68,7 @@ def running_server(
         log_path.touch()
         base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         arguments = [app_import, "--no-access-log"]
-        start = _started_warm if python == sys.executable and not _touches_python(env or {}) else _started
+        start = _started_warm if _can_be_warm(python, env or {}) else _started
         process = start(python, arguments, listener.fileno(), cwd or ROOT, _environ(env or {}), log_path)
         listener.close()  # once the server is killed, nobody listens there
         server = RunningServer(base_url, process.pid, log_path, process.kill)
@@ -88,9 +88,12 @@ def killed(server: RunningServer) -> Iterator[None]:
         server.kill()
 
 
-def _touches_python(env: Mapping[str, str]) -> bool:
-    """Whether variables mean something to the interpreter itself, when it starts."""
-    return any(name.startswith("PYTHON") for name in env)
+def _can_be_warm(python: str, env: Mapping[str, str]) -> bool:
+    """Whether a fork would be the same: of this interpreter, with no variables that mean something to its start."""
+    main = sys.modules["__main__"]
+    # A fork begins with the main module, and a script might run again.
+    is_script = hasattr(main, "__file__") and main.__spec__ is None
+    return python == sys.executable and not is_script and not any(name.startswith("PYTHON") for name in env)
 
 
 def _started(
