@@ -311,7 +311,7 @@ class EnvClient(TaskCalls, AsyncOnly, Generic[ActT, ObsT, StateT]):
             for child in children:
                 await child.close()
             await io_thread().call(self._channel.close())
-        except BaseException:
+        except BaseException:  # a cancelled one, too: nobody comes back to end them
             for client in (*children, self):
                 client._channel.held.release()
             raise

@@ -85,7 +85,7 @@ def test_a_close_that_is_cancelled_leaves_no_session(server: RunningServer) -> N
             await closing
         async with asyncio.timeout(PATIENCE):
             while await active_sessions() > before:
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # the server sees the end of a connection when it does
         assert env  # it is not its finalizer that ended them
 
     async def active_sessions() -> int:

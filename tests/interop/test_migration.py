@@ -5,10 +5,8 @@ Both are driven by the same program, by their own clients, each in a process of 
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from copy import deepcopy
@@ -24,8 +22,7 @@ from gymnasium.utils.env_checker import check_env
 import openenv_gym
 from tests.interop.conftest import available
 from tests.support.comparing import Compared
-from tests.support.stock import REPOSITORY, StockEnvironment, serving
-from tests.support.warm_interpreters import warm
+from tests.support.stock import REPOSITORY, StockEnvironment, play, serving
 
 PROJECTS = REPOSITORY / "tests" / "support" / "projects" / "migration"
 PAGE = REPOSITORY / "docs" / "migrating-from-openenv.md"
@@ -58,15 +55,7 @@ def _program() -> dict[str, Any]:
 def _driven(python: Path | str, folder: Path, name: str) -> list[Any]:
     """What a project's own client sees at its own server, call by call."""
     with serving(python, ["server.app:app"], cwd=folder / name) as urls:
-        arguments = [name, urls["server.app:app"]]
-        if python == sys.executable:
-            command = [str(python), "-W", "ignore", str(folder / "drive.py"), *arguments]
-            run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-            exit_code, stdout, stderr = run.returncode, run.stdout, run.stderr
-        else:
-            exit_code, stdout, stderr = warm(str(python)).run(folder / "drive.py", arguments, 240)
-    assert exit_code == 0, stderr
-    return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
+        return play(python, str(folder / "drive.py"), name, urls["server.app:app"], timeout=240)
 
 
 @cache

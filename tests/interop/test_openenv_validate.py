@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
 from openenv_gym_cli.scaffold import make_project, new_project
 
-from tests.support.stock import PROGRAMS, REPOSITORY, StockEnvironment
+from tests.support.stock import REPOSITORY, StockEnvironment, play
 
 pytestmark = pytest.mark.interop
 
@@ -24,11 +23,8 @@ def told(stock: StockEnvironment, tmp_path_factory: pytest.TempPathFactory) -> d
     projects = {path.name: path for path in BUNDLED}
     projects |= {kind: make_project(new_project("walk", kind, made / kind)) for kind in TEMPLATES}
     projects["no project"] = made
-    program = str(PROGRAMS / "validate_projects.py")
-    command = [str(stock.python), "-W", "ignore", program, *map(str, projects.values())]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert run.returncode == 0, run.stderr
-    return dict(zip(projects, map(json.loads, run.stdout.splitlines()), strict=True))
+    said = play(stock.python, "validate_projects.py", *map(str, projects.values()), timeout=100)
+    return dict(zip(projects, said, strict=True))
 
 
 @pytest.mark.parametrize("name", [*(path.name for path in BUNDLED), *TEMPLATES])

@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.support.warm_servers import WarmProcess
@@ -67,9 +68,14 @@ def running_server(
         log_path = Path(folder) / "server.log"
         log_path.touch()
         base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        arguments = [app_import, "--no-access-log"]
-        start = _started_warm if _can_be_warm(python, env or {}) else _started
-        process = start(python, arguments, listener.fileno(), cwd or ROOT, _environ(env or {}), log_path)
+        start = WarmProcess if _can_be_warm(python, env or {}) else partial(_started, python)
+        process = start(
+            [app_import, "--no-access-log"],
+            listener=listener.fileno(),
+            cwd=cwd or ROOT,
+            env=_environ(env or {}),
+            log=log_path,
+        )
         listener.close()  # once the server is killed, nobody listens there
         server = RunningServer(base_url, process.pid, log_path, process.kill)
         try:
@@ -97,23 +103,17 @@ def _can_be_warm(python: str, env: Mapping[str, str]) -> bool:
 
 
 def _started(
-    python: str, arguments: list[str], listener: int, cwd: Path | str, env: Mapping[str, str], log_path: Path
+    python: str, arguments: list[str], *, listener: int, cwd: Path | str, env: Mapping[str, str], log: Path
 ) -> subprocess.Popen[bytes]:
-    with log_path.open("wb") as log:
+    with log.open("wb") as sink:
         return subprocess.Popen(
             [python, "-m", "uvicorn", *arguments, "--fd", str(listener)],
             cwd=cwd,
             env=dict(env),
-            stdout=log,
+            stdout=sink,
             stderr=subprocess.STDOUT,
             pass_fds=[listener],
         )
-
-
-def _started_warm(
-    _: str, arguments: list[str], listener: int, cwd: Path | str, env: Mapping[str, str], log_path: Path
-) -> WarmProcess:
-    return WarmProcess(arguments, listener=listener, cwd=cwd, env=env, log=log_path)
 
 
 def _listening_socket() -> socket.socket:
@@ -135,8 +135,8 @@ def _wait_until_healthy(server: RunningServer, process: subprocess.Popen[bytes] 
     give_up = time.monotonic() + START_SECONDS
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while time.monotonic() < give_up:
-        if process.poll() is not None:
-            raise RuntimeError(f"The server ended with {process.returncode}:\n{server.log()}")
+        if (exit_code := process.poll()) is not None:
+            raise RuntimeError(f"The server ended with {exit_code}:\n{server.log()}")
         try:
             with opener.open(f"{server.base_url}/health", timeout=5):
                 return
@@ -150,6 +150,6 @@ def _end(process: subprocess.Popen[bytes] | WarmProcess) -> None:
         process.terminate()
     try:
         process.wait(10)
-    except (subprocess.TimeoutExpired, TimeoutError):
+    except subprocess.TimeoutExpired:
         process.kill()
         process.wait(10)

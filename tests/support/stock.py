@@ -135,8 +135,8 @@ def serving(python: Path | str, names: Sequence[str], *, cwd: Path = PROGRAMS) -
             server.stdout.close()
 
 
-def play(python: Path, program: str, *arguments: str, timeout: float = 90.0) -> list[dict[str, Any]]:
-    """Runs one of the interop programs, where openenv is, to its end and returns the JSON lines it wrote.
+def play(python: Path | str, program: str, *arguments: str, timeout: float = 90.0) -> list[dict[str, Any]]:
+    """Runs one of the interop programs, or one at an absolute path, to its end and returns the JSON lines it wrote.
 
     Raises:
         RuntimeError: It failed; the message holds what it wrote to its standard error.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import selectors
+import signal
 import subprocess
 import tempfile
 import threading
@@ -25,7 +27,12 @@ class WarmInterpreter:
     def __init__(self, python: str) -> None:
         command = [python, "-W", "ignore", str(PROGRAM)]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROGRAM.parent
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=PROGRAM.parent,
+            start_new_session=True,  # so that what it has forked ends with it
         )
         self._lock = threading.Lock()
         atexit.register(self.close)
@@ -37,7 +44,7 @@ class WarmInterpreter:
             Its exit code, and what it wrote to its standard output and standard error.
 
         Raises:
-            TimeoutError: It takes longer; nothing more can be run here.
+            TimeoutError: It takes longer, and is ended; whoever comes next gets another interpreter.
         """
         assert self._process.stdin is not None
         with self._lock, tempfile.NamedTemporaryFile("r+") as stdout, tempfile.NamedTemporaryFile("r+") as stderr:
@@ -51,7 +58,8 @@ class WarmInterpreter:
         """Ends it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.kill()
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._process.stdin.close()
         self._process.stdout.close()
@@ -61,7 +69,8 @@ class WarmInterpreter:
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             if not selector.select(timeout):
-                self._process.kill()
+                self.close()
+                warm.cache_clear()
                 raise TimeoutError(f"A program of {self._process.args!r} did not end within {timeout:g} s.")
         return int(json.loads(self._process.stdout.readline() or "-1"))
 

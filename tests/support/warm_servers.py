@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import runpy
+import subprocess
 import sys
 from collections.abc import Mapping
 from multiprocessing.reduction import DupFd
@@ -38,24 +39,19 @@ class WarmProcess:
         assert self._process.pid is not None
         self.pid: int = self._process.pid
 
-    @property
-    def returncode(self) -> int | None:
-        """How it ended; None while it runs."""
-        return self._process.exitcode
-
     def poll(self) -> int | None:
-        """See ``returncode``."""
+        """How it ended; None while it runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float) -> None:
         """Waits until it has ended.
 
         Raises:
-            TimeoutError: It has not.
+            TimeoutExpired: It has not.
         """
         self._process.join(timeout)
         if self._process.exitcode is None:
-            raise TimeoutError(f"Process {self.pid} runs on.")
+            raise subprocess.TimeoutExpired("uvicorn", timeout)
 
     def terminate(self) -> None:
         """Asks it to end."""

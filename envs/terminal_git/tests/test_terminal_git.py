@@ -233,7 +233,7 @@ def all_asleep(mark: str, count: int) -> bool:
     """Whether so many programs sleep, once those that have begun have got so far."""
     give_up = time.monotonic() + 20
     while len(asleep(mark)) != count and time.monotonic() < give_up:
-        time.sleep(0.01)
+        time.sleep(0.01)  # no event tells that a shell's child has become another program
     return len(asleep(mark)) == count
 
 

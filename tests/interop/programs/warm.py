@@ -39,7 +39,7 @@ def exit_code_of(asked: dict[str, Any]) -> int:
         run(asked)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:
+    except BaseException:  # the parent, which nothing may reach, learns of it by the exit code
         traceback.print_exc()
         return 1
     return 0
