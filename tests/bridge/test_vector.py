@@ -312,7 +312,7 @@ def test_infos_of_different_kinds_do_not_stop_training(
 
 
 def test_a_full_server_says_so(make: Callable[..., RemoteVectorEnv]) -> None:
-    limits = {"MAX_CONCURRENT_ENVS": "2", "OPENENV_GYM_CAPACITY_WAIT": "0.1"}
+    limits = {"MAX_CONCURRENT_ENVS": "2", "OPENENV_GYM_CAPACITY_WAIT": "1"}
     with running_server("tests.support.apps.bridge_walks:walk", env=limits) as server:
         env = make(server.base_url, num_envs=3)
         with pytest.raises(errors.CapacityReached) as raised:
