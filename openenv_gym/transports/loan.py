@@ -14,14 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from openenv_gym_protocol.eagerness import Eagerness, is_allowed
+from openenv_gym_protocol.eagerness import AWAKE_SECONDS, Eagerness, give_way, is_allowed
 from openenv_gym_protocol.errors import OpenEnvGymError
 
 PATIENCE = 0.05
 """Seconds without any byte after which the caller leaves the waiting to the event loop."""
-
-AWAKE_SECONDS = 0.0002
-"""How long a caller of one connection looks for the reply without sleeping, at most."""
 
 _AHEAD = 12
 """When a reply is not there yet, its reader sleeps until this many later ones are too, at most half of all: they come
@@ -182,7 +179,8 @@ class Loan:
         until = time.monotonic() + AWAKE_SECONDS
         ready = poll.poll(0)
         while not ready and time.monotonic() < until:
-            ready = poll.poll(0)  # other threads run meanwhile
+            give_way()
+            ready = poll.poll(0)  # other threads of this process run meanwhile
         self._eagerness.note(has_paid=bool(ready))
         return ready
 

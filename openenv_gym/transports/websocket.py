@@ -21,6 +21,7 @@ from openenv_gym.transports.address import is_loopback
 from openenv_gym.transports.base import Connection, ConnectionOptions, Listener
 from openenv_gym.transports.failures import handshake_failure
 from openenv_gym.transports.forked import ends
+from openenv_gym.transports.local_socket import local_socket
 from openenv_gym.transports.tls import tls_context
 from openenv_gym.transports.websocket_connection import WebSocketConnection
 
@@ -43,7 +44,10 @@ async def open_websocket(url: str, options: ConnectionOptions, listener: Listene
         Unauthorized: The server refused the token or asked for one.
         ConfigurationError: The URL or ``ca_file`` cannot be used.
     """
-    tls = _tls(url, options)
+    proxied = _uses_proxy(url, options)
+    given = _tls(url, options)
+    if not proxied and (local := await local_socket(url)) is not None:
+        given["sock"] = local
     try:
         handshake = await _Connect(
             url,
@@ -54,9 +58,9 @@ async def open_websocket(url: str, options: ConnectionOptions, listener: Listene
             compression=None,
             open_timeout=options.connect_timeout,
             ping_interval=None,
-            proxy=_uses_proxy(url, options) or None,
+            proxy=proxied or None,
             logger=_wire_log,
-            **tls,
+            **given,
         )
     except (OSError, EOFError, ImportError, ValueError, WebSocketException) as error:
         raise handshake_failure(error, url, options) from error

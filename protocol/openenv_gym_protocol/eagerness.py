@@ -7,10 +7,17 @@ takes longer, and more CPU, than to keep looking for it. Where nothing comes so 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+
+AWAKE_SECONDS = 0.001
+"""How long a wait is awake, at most: as long as a batch of quick environments takes."""
 
 MOST_ASLEEP = 256
 """Waits that are slept through between two trials, at most."""
+
+give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
+"""Lets other threads that are ready have this core."""
 
 
 def is_allowed(environ: Mapping[str, str]) -> bool:

@@ -15,6 +15,7 @@ REQUEST_ID = b"x-request-id"
 
 _FIT_ID = re.compile(rb"[\w.:+/=-]{1,128}")
 _SITE_BITS = 64
+_THIS_MACHINE = "127.0.0.1"
 _TRACE = (b"traceparent", b"tracestate")
 
 
@@ -23,12 +24,13 @@ class Caller(NamedTuple):
 
     Attributes:
         request_id: The client's own ``X-Request-ID`` where that is fit for a log, else one made up.
-        peer: Whose limits hold: an address, of IPv6 the network that one site has; None where it is not known.
+        peer: Whose limits hold: an address, of IPv6 the network that one site has. Who comes by a Unix socket has none,
+            and counts as who comes from this machine.
         trace: W3C's headers ``traceparent`` and ``tracestate``, where it has them.
     """
 
     request_id: str
-    peer: str | None
+    peer: str
     trace: Mapping[str, str] = {}
 
 
@@ -48,7 +50,7 @@ def caller_of(scope: Message) -> Caller:
     client = scope.get("client")
     trace = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in _TRACE}
     request_id = uuid.uuid4().hex if told is None else told.decode("ascii")
-    return Caller(request_id, peer_of(client[0]) if client else None, trace)
+    return Caller(request_id, peer_of(client[0]) if client else _THIS_MACHINE, trace)
 
 
 def peer_of(address: str) -> str:

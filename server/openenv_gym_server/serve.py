@@ -7,7 +7,9 @@ import importlib.util
 import os
 import socket
 import ssl
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ import uvicorn
 from openenv_gym_protocol.errors import ConfigurationError
 
 from openenv_gym_server.config import ServerConfig, export_settings
+from openenv_gym_server.local_server import LocalServer
 from openenv_gym_server.pages import is_loopback
 from openenv_gym_server.patience import patient_protocol
 
@@ -25,6 +28,9 @@ _END_SECONDS = 20
 """How long the end waits for requests under way. Sockets are closed in less; who stops containers kills after 30."""
 
 _MOST_WORKERS = 256
+
+_NOT_STARTED = 3
+"""The exit status of a server that never listened, which is uvicorn's own."""
 
 
 class Tls(NamedTuple):
@@ -82,7 +88,7 @@ def serve(
         _send_at_once(fd)
     options = uvicorn_options(config) | ({} if tls is None else _tls_options(tls))
     if workers == 1:
-        uvicorn.run(app, host=host, port=port, fd=fd, **options)
+        _run(uvicorn.Config(app, host=host, port=port, fd=fd, workers=1, **options))
         return
     if workers < 1 or not isinstance(app, str) or tls is not None:
         raise ConfigurationError(
@@ -93,6 +99,15 @@ def serve(
 
     address = uvicorn.Config(app, host=host, port=port, fd=fd, **options)
     serve_replicas(app, address, workers, patience=config.request_timeout, end_seconds=_END_SECONDS + 10)
+
+
+def _run(config: uvicorn.Config) -> None:
+    config.load_app()  # what is wrong with it is told before anything else
+    server = LocalServer(config)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(_NOT_STARTED)
 
 
 def uvicorn_options(config: ServerConfig, *, keeps_alive: bool = True) -> dict[str, Any]:

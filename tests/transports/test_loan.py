@@ -316,7 +316,7 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lent]:
     with ExitStack() as stack:
 
         def lend(count: int) -> tuple[Loan, NotedPoll, list[Pair]]:
-            monkeypatch.setattr(loan_module, "PATIENCE", 0.001)
+            monkeypatch.setattr(loan_module, "PATIENCE", 0.002)
             pairs, loan, noted = [Pair() for _ in range(count)], Loan(), NotedPoll()
             loan._together = cast(select.poll, noted)
             assert loan.lend(pairs)
@@ -332,7 +332,7 @@ def wait_in_vain(loan: Loan, noted: NotedPoll) -> bool:
     loan.read(lambda: False, math.inf, in_turn=False)
     *awake, asleep = noted.timeouts
     assert set(awake) <= {0}
-    assert 0 < asleep <= 1.0
+    assert 0 < asleep <= 2.0
     return bool(awake)
 
 

@@ -7,10 +7,7 @@ import os
 import time
 from collections.abc import Callable
 
-from openenv_gym_protocol.eagerness import Eagerness, is_allowed
-
-AWAKE_SECONDS = 0.0001
-"""How long the event loop turns without sleeping, at most: a client that steps again at once is back by then."""
+from openenv_gym_protocol.eagerness import AWAKE_SECONDS, Eagerness, give_way, is_allowed
 
 
 class Awake:
@@ -53,6 +50,7 @@ class Awake:
         if not self._is_alone():
             self._until = None
         elif time.monotonic() < self._until:
+            give_way()
             self._turn_again()
         else:
             self._until = None
