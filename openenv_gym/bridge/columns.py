@@ -25,6 +25,7 @@ from openenv_gym_protocol.vector.frames import Batch, Opened
 from openenv_gym_protocol.vector.payloads import PayloadColumns, payload_columns
 
 from openenv_gym.bridge.interface import Interface
+from openenv_gym.bridge.lane_sets import are_all
 from openenv_gym.bridge.observations import ArrayForm, Leaves, array_form
 from openenv_gym.bridge.step_batch import encode_action
 
@@ -87,7 +88,7 @@ class ActionWriter:
         inside = _inside(actions, self._bounds)
         if idle:
             inside[idle] = True
-        if not _are_all(inside):
+        if not are_all(inside):
             return None
         array = actions.astype(leaf.dtype)
         if idle:
@@ -175,7 +176,7 @@ class ObservationReader:
         bad: set[int] = set()
         for path, bounds in self._bounds.items():
             inside = _inside(leaves[path], bounds)
-            if not _are_all(inside):
+            if not are_all(inside):
                 bad.update(np.flatnonzero(~inside.reshape(len(inside), -1).all(axis=1)).tolist())
         return sorted(bad)
 
@@ -252,11 +253,6 @@ def _inside(array: NDArray[Any], bounds: tuple[Any, Any]) -> NDArray[np.bool_]:
     # Written so that NaN is outside too.
     inside: NDArray[np.bool_] = (array >= bounds[0]) & (array <= bounds[1])
     return inside
-
-
-def _are_all(true: NDArray[np.bool_]) -> bool:
-    """Whether all are; sooner than ``all`` of a few."""
-    return int(np.count_nonzero(true)) == true.size
 
 
 def _bounds(space: Space[Any]) -> tuple[Any, Any]:

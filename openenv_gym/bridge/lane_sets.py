@@ -11,6 +11,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+_FEW = 4096
+"""Truth values of which it is quicker to look at a copy than to have numpy begin."""
 
 
 class LaneSet:
@@ -74,3 +78,18 @@ def lanes_in(bits: int) -> list[int]:
         lanes.append((bits & -bits).bit_length() - 1)
         bits &= bits - 1
     return lanes
+
+
+def are_all(true: NDArray[np.bool_]) -> bool:
+    """Whether all of an array of truth values are true."""
+    return 0 not in true.tobytes() if true.size < _FEW else int(np.count_nonzero(true)) == true.size
+
+
+def all_true(count: int) -> NDArray[np.bool_]:
+    """A new array of so many true values."""
+    return _true(count).copy()
+
+
+@lru_cache(maxsize=16)
+def _true(count: int) -> NDArray[np.bool_]:
+    return np.ones(count, np.bool_)

@@ -63,15 +63,15 @@ class PlainRows(NamedTuple):
     Attributes:
         chosen: The lanes.
         others: A bit for each of them whose row is no such step, and means nothing here.
-        rewards: float64.
-        seed_applied: int64, see ``seeds``.
+        rewards: float64, like the others perhaps a view of a frame.
+        seed_applied: Integers, see ``seeds``.
         reward_missing: bool.
     """
 
     chosen: LaneSet
     others: int
     rewards: NDArray[np.float64]
-    seed_applied: NDArray[np.int64]
+    seed_applied: NDArray[np.integer[Any]]
     reward_missing: NDArray[np.bool_]
 
     @property

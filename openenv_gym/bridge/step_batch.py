@@ -14,7 +14,7 @@ from openenv_gym_protocol.errors import InvalidAction
 from openenv_gym.bridge.batch import batch_infos
 from openenv_gym.bridge.infos import REWARD_MISSING, SEED_APPLIED
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.lane_sets import LaneSet
+from openenv_gym.bridge.lane_sets import LaneSet, all_true
 from openenv_gym.bridge.rows import PlainRows, Result
 
 _OF_ARRAYS = (spaces.Box, spaces.MultiDiscrete)
@@ -121,7 +121,7 @@ def step_batch(single: Mapping[int, Result], plain: PlainRows) -> StepBatch:
     if count:
         # What every info has is a column already.
         for key, column in zip(_OF_ALL, (plain.seed_applied, plain.reward_missing), strict=True):
-            infos[key], infos[f"_{key}"] = column, np.full(count, fill_value=True)
+            infos[key], infos[f"_{key}"] = column, all_true(count)
     return StepBatch(plain.rewards, terminations, truncations, infos)
 
 

@@ -21,6 +21,9 @@ from openenv_gym.bridge.rows import Final, PlainRows, Result, Rows, failed_toget
 from openenv_gym.bridge.setup import Setup
 from openenv_gym.bridge.step_batch import actions_of
 
+_MANY = 16
+"""Lanes of which most are read before the last ones have answered, where they answer one by one."""
+
 
 class Stepping:
     """The resets and steps of all lanes.
@@ -143,7 +146,9 @@ class Stepping:
         while (open_lanes := (wanted & self.running).bit_count()) > spare:
             # Others that run beside them may come first.
             needed = 1 if self.running & ~wanted else open_lanes - spare
-            in_time = self._lanes.wait(needed, None if end is None else end - time.monotonic())
+            later = needed // 4 if needed >= _MANY and spare == 0 else 0
+            left = None if end is None else end - time.monotonic()
+            in_time = self._lanes.wait(needed - later, left, later=later)
             self._read()
             if not in_time:
                 break

@@ -125,15 +125,16 @@ class Loan:
         for connection in taken:
             connection.take_back(cut_short)
 
-    def read(self, is_enough: Callable[[], bool], until: float, *, in_turn: bool) -> None:
+    def read(self, is_enough: Callable[[], bool], until: float, *, in_turn: int | None) -> None:
         """Reads until it is enough, the time is over, or there is a reason to leave it to the event loop.
 
         Args:
             is_enough: Whether what was read is enough.
             until: A time of the monotonic clock.
-            in_turn: Every frame that was sent has to be answered, so that the connections can be read in their order.
+            in_turn: Every frame that was sent has to be answered, so that the connections can be read in their order:
+                so many of them for now. None: whichever come.
         """
-        if is_enough() or (in_turn and not self._read_in_turn(until)):
+        if is_enough() or (in_turn is not None and not self._read_in_turn(until, in_turn)):
             return
         while not (is_enough() or self.is_over or self.is_wanted):
             ready = self._wait(self._together, until)
@@ -145,9 +146,9 @@ class Loan:
         """Reads what is there."""
         self._read_ready(self._together.poll(0))
 
-    def _read_in_turn(self, until: float) -> bool:
+    def _read_in_turn(self, until: float, count: int) -> bool:
         polls = self._polls
-        awaited = [connection for connection in self.connections if connection.is_awaited]
+        awaited = [connection for connection in self.connections if connection.is_awaited][:count]
         last = len(awaited) - 1
         skipped = min(_AHEAD, len(awaited) // 2)
         for place, connection in enumerate(awaited):

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import struct
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from openenv_gym_protocol.local_socket import is_allowed, local_name
@@ -43,11 +44,14 @@ async def _name(host: str, port: int) -> str | None:
 
 
 def _connected(name: str) -> socket.socket | None:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError:
+        return None  # there is no descriptor left, as the connection by its address will say
     try:
         connection.settimeout(0)
         connection.connect(name)  # is done at once, or not: nobody listens, or too many wait
-        if _peer(connection) in (os.geteuid(), _ROOT):
+        if _is_to_be_trusted(connection):
             return connection
     except OSError:
         pass
@@ -55,7 +59,16 @@ def _connected(name: str) -> socket.socket | None:
     return None
 
 
-def _peer(connection: socket.socket) -> int:
-    """The user whose process listens: anybody can take a name, and would be told the token."""
-    _, user, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    return int(user)
+def _is_to_be_trusted(connection: socket.socket) -> bool:
+    """Whether the process that listens is this user's or root's: anybody can take a name, and would be told the token.
+
+    It also has to live. What it forked may keep the socket open, and nobody would answer there.
+    """
+    process, user, _ = _CREDENTIALS.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    )
+    if user not in (os.geteuid(), _ROOT):
+        return False
+    with suppress(PermissionError):  # it lives, and is root's
+        os.kill(process, 0)
+    return True

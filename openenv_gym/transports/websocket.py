@@ -46,7 +46,8 @@ async def open_websocket(url: str, options: ConnectionOptions, listener: Listene
     """
     proxied = _uses_proxy(url, options)
     given = _tls(url, options)
-    if not proxied and (local := await local_socket(url)) is not None:
+    local = None if proxied else await local_socket(url)
+    if local is not None:
         given["sock"] = local
     try:
         handshake = await _Connect(
@@ -63,6 +64,8 @@ async def open_websocket(url: str, options: ConnectionOptions, listener: Listene
             **given,
         )
     except (OSError, EOFError, ImportError, ValueError, WebSocketException) as error:
+        if local is not None:
+            local.close()  # websockets may have refused the URL, and never taken it
         raise handshake_failure(error, url, options) from error
     connection = cast(_Handshake, handshake).taken_over
     assert connection is not None  # the handshake has succeeded

@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 
-AWAKE_SECONDS = 0.001
+AWAKE_SECONDS = 0.002
 """How long a wait is awake, at most: as long as a batch of quick environments takes."""
 
 MOST_ASLEEP = 256

@@ -37,11 +37,9 @@ class LocalServer(uvicorn.Server):
                     yield name
 
     async def _listen(self, name: str) -> None:
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            listener.bind(name)
+            listener = _bound(name)
         except OSError as error:
-            listener.close()
             # Somebody has the name. Clients use the address, as they do when it is not their own user's.
             logger.info("No Unix socket beside the address, which works all the same: %s.", error)
             return
@@ -53,3 +51,13 @@ class LocalServer(uvicorn.Server):
         make: Any = self.config.http_protocol_class
         made: asyncio.Protocol = make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
         return made
+
+
+def _bound(name: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(name)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -70,7 +70,7 @@ def running_server(
         base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         start = WarmProcess if _can_be_warm(python, env or {}) else partial(_started, python)
         process = start(
-            [app_import, "--no-access-log"],
+            app_import,
             listener=listener.fileno(),
             cwd=cwd or ROOT,
             env=_environ(env or {}),
@@ -103,11 +103,11 @@ def _can_be_warm(python: str, env: Mapping[str, str]) -> bool:
 
 
 def _started(
-    python: str, arguments: list[str], *, listener: int, cwd: Path | str, env: Mapping[str, str], log: Path
+    python: str, app_import: str, *, listener: int, cwd: Path | str, env: Mapping[str, str], log: Path
 ) -> subprocess.Popen[bytes]:
     with log.open("wb") as sink:
         return subprocess.Popen(
-            [python, "-m", "uvicorn", *arguments, "--fd", str(listener)],
+            [python, "-m", "uvicorn", app_import, "--no-access-log", "--fd", str(listener)],
             cwd=cwd,
             env=dict(env),
             stdout=sink,

@@ -1,13 +1,13 @@
 """Server processes that need not import the server first: forks of a process that has, which saves a second each.
 
-What they run is what ``python -m uvicorn`` runs.
+What they run is the server of ``python -m openenv_gym_server``, which also listens at its Unix socket, with the options
+of ``python -m uvicorn``: a client that offers compression has it, and is then served over ASGI.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,25 +16,23 @@ from pathlib import Path
 from typing import Any
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["openenv_gym_server.app", "openenv_gym_server.serve", "uvicorn.main"])
+_forks.set_forkserver_preload(["openenv_gym_server.app", "openenv_gym_server.serve"])
 
 
 class WarmProcess:
     """A server's process, with as much of ``subprocess.Popen`` as is needed.
 
     Args:
-        arguments: Those of uvicorn.
+        app_import: What it serves.
         listener: The listening socket that is handed over.
         cwd: Where it runs.
         env: Its environment variables.
         log: Takes what it writes.
     """
 
-    def __init__(
-        self, arguments: list[str], *, listener: int, cwd: Path | str, env: Mapping[str, str], log: Path
-    ) -> None:
+    def __init__(self, app_import: str, *, listener: int, cwd: Path | str, env: Mapping[str, str], log: Path) -> None:
         inherited: Any = DupFd(listener)
-        self._process = _forks.Process(target=_serve, args=(arguments, inherited, str(cwd), dict(env), str(log)))
+        self._process = _forks.Process(target=_serve, args=(app_import, inherited, str(cwd), dict(env), str(log)))
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
@@ -51,7 +49,7 @@ class WarmProcess:
         """
         self._process.join(timeout)
         if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired("uvicorn", timeout)
+            raise subprocess.TimeoutExpired("openenv_gym_server", timeout)
 
     def terminate(self) -> None:
         """Asks it to end."""
@@ -62,7 +60,7 @@ class WarmProcess:
         self._process.kill()
 
 
-def _serve(arguments: list[str], listener: Any, cwd: str, env: dict[str, str], log: str) -> None:
+def _serve(app_import: str, listener: Any, cwd: str, env: dict[str, str], log: str) -> None:
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
@@ -72,5 +70,8 @@ def _serve(arguments: list[str], listener: Any, cwd: str, env: dict[str, str], l
         os.dup2(file.fileno(), 2)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(write_through=True)  # type: ignore[union-attr]
-    sys.argv = ["uvicorn", *arguments, "--fd", str(listener.detach())]
-    runpy.run_module("uvicorn", run_name="__main__", alter_sys=True)
+    # Not every interpreter that imports this module has them.
+    import uvicorn
+    from openenv_gym_server.serve import _run
+
+    _run(uvicorn.Config(app_import, fd=listener.detach(), workers=1, access_log=False))

@@ -152,9 +152,9 @@ class Lanes:
         self.guard.is_at_work = True
         self._rounds.start(asks, timeout)
 
-    def wait(self, count: int, timeout: float | None = None) -> bool:
-        """Waits until so many lanes have settled; see ``Inbox.wait``."""
-        return self._rounds.wait(count, timeout)
+    def wait(self, count: int, timeout: float | None = None, *, later: int = 0) -> bool:
+        """Waits until so many lanes have settled; see ``Rounds.wait``."""
+        return self._rounds.wait(count, timeout, later=later)
 
     def take(self) -> list[Answer]:
         """What has settled of all that was started; the errors name their lanes."""

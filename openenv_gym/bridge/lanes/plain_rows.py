@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,18 @@ from openenv_gym_protocol.bodies import Seeding
 from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.frames import REWARD_MISSING, SEED_APPLIED, SEED_UNKNOWN
 
-from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
+from openenv_gym.bridge.lane_sets import LaneSet, are_all, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.rows import PlainRows
 from openenv_gym.bridge.seeds import Seeds
 
 _OF_THE_MIDST = [missing | seed for missing in (0, REWARD_MISSING) for seed in (0, SEED_APPLIED, SEED_UNKNOWN)]
-_IS_MIDST = np.isin(np.arange(256), _OF_THE_MIDST)
+# Tables for bytes.translate, with which many flags are read as quickly as one.
+_MIDST = bytes([flags in _OF_THE_MIDST for flags in range(256)])
 """Whether flags are those of a step that ended no episode."""
+_MISSING = bytes([bool(flags & REWARD_MISSING) for flags in range(256)])
+"""Whether they say that there is no reward."""
 _REWARD = np.dtype("<f8")
 
 
@@ -46,7 +49,7 @@ class PlainRowsReader:
         reply: frames.Rows = answer.reply
         lanes = lane_set(answer.lanes, len(states))
         flags = self._flags_of(reply.flags, lanes, states)
-        rewards = np.frombuffer(reply.rewards, _REWARD).astype(np.float64)
+        rewards = np.frombuffer(reply.rewards, _REWARD)
         may_be_plain = flags.are_plain
         if flags.has_missing:
             may_be_plain = may_be_plain & ~(flags.missing & (rewards != 0))
@@ -71,7 +74,7 @@ def plain_rows(
     states: LaneStates,
     may_be_plain: NDArray[np.bool_],
     rewards: NDArray[np.float64],
-    seed_applied: NDArray[np.int64],
+    seed_applied: NDArray[np.integer[Any]],
     reward_missing: NDArray[np.bool_],
 ) -> tuple[PlainRows | None, Sequence[int]]:
     """Tells plain rows from others by what holds on either wire.
@@ -91,9 +94,10 @@ def plain_rows(
     is_before_the_limit = states.are_before_the_limit(lanes)
     if is_before_the_limit is not None:
         is_plain &= is_before_the_limit
-    count = np.count_nonzero(is_plain)
-    others = [] if count == len(is_plain) else (~is_plain).nonzero()[0].tolist()
-    if not count:
+    if are_all(is_plain):
+        return PlainRows(lanes, 0, rewards, seed_applied, reward_missing), ()
+    others = (~is_plain).nonzero()[0].tolist()
+    if len(others) == len(is_plain):
         return None, others
     not_plain = bits_of([lanes.lanes[row] for row in others])
     return PlainRows(lanes, not_plain, rewards, seed_applied, reward_missing), others
@@ -114,26 +118,29 @@ class _Flags(NamedTuple):
     of: tuple[bytes, tuple[int, ...], int]
     states: LaneStates
     are_plain: NDArray[np.bool_]
-    seed_applied: NDArray[np.int64]
+    seed_applied: NDArray[np.int8]
     missing: NDArray[np.bool_]
     has_missing: bool
 
 
 def _flags(of: tuple[bytes, tuple[int, ...], int], lanes: LaneSet, states: LaneStates) -> _Flags:
-    flags = np.frombuffer(of[0], np.uint8)
-    missing = (flags & REWARD_MISSING) != 0
+    flags = of[0]
     # All lanes of a link have one server, and what it says of seeds.
-    seed_applied = _seeds_applied(states[lanes.lanes[0]].reader.seeds.seeding.seed_supported)[flags]
-    are_plain = states.steady[lanes.index] & (seed_applied == states.seed_applied[lanes.index]) & _IS_MIDST[flags]
-    return _Flags(of, states, are_plain, seed_applied, missing, bool(np.count_nonzero(missing)))
+    seeds = _seeds_applied(states[lanes.lanes[0]].reader.seeds.seeding.seed_supported)
+    seed_applied = np.frombuffer(flags.translate(seeds), np.int8)
+    missing = flags.translate(_MISSING)
+    is_midst = np.frombuffer(flags.translate(_MIDST), np.bool_)
+    are_plain = states.steady[lanes.index] & (seed_applied == states.seed_applied[lanes.index])
+    are_plain &= is_midst
+    return _Flags(of, states, are_plain, seed_applied, np.frombuffer(missing, np.bool_), 1 in missing)
 
 
 @lru_cache(maxsize=3)
-def _seeds_applied(supported: bool | None) -> NDArray[np.int64]:
-    """``info["seed_applied"]`` by a row's flags, of a server that says this of its support of seeds."""
+def _seeds_applied(supported: bool | None) -> bytes:
+    """``info["seed_applied"]`` by a row's flags, of a server that says this of its support of seeds; int8."""
     seeds = Seeds()
     seeds.seeding = Seeding(seed_supported=supported)
     said = [
         seeds.meaning(applied=bool(flags & SEED_APPLIED), unknown=bool(flags & SEED_UNKNOWN)) for flags in range(256)
     ]
-    return np.array(said, np.int64)
+    return np.array(said, np.int8).tobytes()

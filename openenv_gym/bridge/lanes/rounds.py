@@ -51,9 +51,15 @@ class Rounds:
         """Sends requests with one deadline; ``take`` gives their answers."""
         self._start(asks, timeout, self._inbox)
 
-    def wait(self, count: int, timeout: float | None = None) -> bool:
-        """Waits until so many lanes have settled; see ``Inbox.wait``."""
-        return self._wait(self._inbox, count, timeout)
+    def wait(self, count: int, timeout: float | None = None, *, later: int = 0) -> bool:
+        """Waits until so many lanes have settled; see ``Inbox.wait``.
+
+        Args:
+            count: How many.
+            timeout: Seconds to wait; None to wait for ever.
+            later: How many more will be waited for before anything else is sent.
+        """
+        return self._wait(self._inbox, count, timeout, later)
 
     def take(self) -> list[Answer]:
         """What has settled of all that was started."""
@@ -129,24 +135,25 @@ class Rounds:
         if not (self._loan.is_lent and self._call(started.begin)):
             started.start(io_thread())
 
-    def _wait(self, inbox: Inbox, count: int, timeout: float | None) -> bool:
+    def _wait(self, inbox: Inbox, count: int, timeout: float | None, later: int = 0) -> bool:
         until = inbox.until(count)
         if inbox.came >= until:
             return True
         began = time.monotonic()
         end = math.inf if timeout is None else began + timeout
         if self._may_call:
-            self._call(partial(self._read, inbox, until, end))
+            self._call(partial(self._read, inbox, until, end, later))
             if inbox.came >= until:
                 return True
         in_time = inbox.wait(count, None if timeout is None else end - time.monotonic())
         self._is_brisk = time.monotonic() - began < PATIENCE
         return in_time
 
-    def _read(self, inbox: Inbox, until: int, end: float) -> None:
+    def _read(self, inbox: Inbox, until: int, end: float, later: int) -> None:
         loan = self._loan
         deadline = min([each.deadline for each in self._rounds if each.open], default=math.inf)
-        in_turn = until - inbox.came >= self._open_lanes
+        count = until - inbox.came
+        in_turn = count if count + later >= self._open_lanes else None
         loan.read(lambda: inbox.came >= until, min(deadline, end), in_turn=in_turn)
         if inbox.came < until and time.monotonic() < end:
             loan.is_over = True  # it takes long, or is late
