@@ -262,7 +262,10 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         group = self._lanes.group_of(0)
         timeout = self._setup.timeouts.step
         written = group.write(self._setup.interface(), {0: action}, ())
-        return tuple(self._row(group.step(written, {}, timeout), timeout))
+        again = group.one_again(written, timeout, self._lane_state) if isinstance(group, VectorGroup) else None
+        if again is None or not self._lanes.repeat(again, timeout):
+            return tuple(self._row(group.step(written, {}, timeout), timeout))
+        return tuple(again.outcome or self._row_of(self._awaited()))
 
     @one_at_a_time
     def render(self) -> Any:
@@ -366,7 +369,9 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         return not self._lanes[0].is_unused
 
     def _row(self, asks: Sequence[Ask], timeout: float | None) -> Row:
-        answer = self._answer(asks, timeout)
+        return self._row_of(self._answer(asks, timeout))
+
+    def _row_of(self, answer: Answer) -> Row:
         group: LaneGroup = answer.source
         try:
             return group.read_one(self._setup.interface(), answer, self._lane_state)
@@ -375,7 +380,16 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
             raise
 
     def _answer(self, asks: Sequence[Ask], timeout: float | None) -> Answer:
-        (answer,) = self._lanes.ask(asks, timeout)
-        for error in answer.errors.values():
-            raise error
-        return answer
+        return _succeeded(self._lanes.ask(asks, timeout))
+
+    def _awaited(self) -> Answer:
+        """The answer to what is under way."""
+        self._lanes.wait(1)
+        return _succeeded(self._lanes.take())
+
+
+def _succeeded(answers: Sequence[Answer]) -> Answer:
+    (answer,) = answers
+    for error in answer.errors.values():
+        raise error
+    return answer

@@ -94,6 +94,7 @@ class LaneStates(list[LaneState]):
         steady: Of each lane, ``LaneState.is_steady``.
         seed_applied: Of each lane, ``seeds.applied``.
         version: Another number whenever one of these three is.
+        seeds_version: Another number whenever other seeds are sent ahead.
     """
 
     def __init__(self, count: int, mode: AutoresetMode, max_steps: int | None) -> None:
@@ -105,6 +106,7 @@ class LaneStates(list[LaneState]):
         self._mode = mode
         self._elapsed = np.zeros(count, np.int64)
         self._last = None if max_steps is None else max_steps - 1
+        self.seeds_version = 0
         self._ahead: dict[int, int] = {}
         self._is_ahead = 0
 
@@ -171,6 +173,9 @@ class LaneStates(list[LaneState]):
         return {lane: self._ahead[lane] for lane in lanes.lanes if lane in self._ahead}
 
     def _send_ahead(self, lane: int, seed: int | None) -> None:
+        if self._ahead.get(lane) == seed:
+            return
+        self.seeds_version += 1
         self._ahead.pop(lane, None)
         if seed is not None:
             self._ahead[lane] = seed

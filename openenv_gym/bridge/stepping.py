@@ -15,6 +15,7 @@ from openenv_gym.bridge.lane_state import LaneStates, lanes_over
 from openenv_gym.bridge.lanes.answers import Answer, Ask
 from openenv_gym.bridge.lanes.group import LaneGroup
 from openenv_gym.bridge.lanes.lanes import Lanes
+from openenv_gym.bridge.lanes.vector import VectorGroup
 from openenv_gym.bridge.observations import LastObservations
 from openenv_gym.bridge.results import Results
 from openenv_gym.bridge.rows import Final, PlainRows, Result, Rows, failed_together
@@ -88,12 +89,13 @@ class Stepping:
         self.running |= chosen.bits
         self._lanes.start(self._resets(chosen.lanes, seeds, once), self._setup.timeouts.reset)
 
-    def step(self, chosen: LaneSet, actions: Mapping[int, Any]) -> None:
+    def step(self, chosen: LaneSet, actions: Mapping[int, Any], *, is_awaited: bool = False) -> None:
         """Begins a step.
 
         Args:
             chosen: The lanes, of which none is running.
             actions: An action for each.
+            is_awaited: The caller does nothing else until it has ended, so that it may end here.
 
         Raises:
             EpisodeOver: A lane's episode is over and autoreset is disabled. Nothing was sent.
@@ -115,6 +117,8 @@ class Stepping:
                 raise
         self._lanes.guard.is_at_work = True
         self.running |= chosen.bits
+        if is_awaited and not (over or self._again or len(written) > 1) and self._repeat(*written[0]):
+            return
         asks: dict[float | None, list[Ask]] = {}
         for group, members, idle, batch in written:
             timeout = self._timeout(group, may_reset=bool(idle))
@@ -126,6 +130,18 @@ class Stepping:
             self._lanes.start(together, timeout)
         if self._again:
             self._reset_again()
+
+    def _repeat(self, group: LaneGroup, members: LaneSet, _: Sequence[int], batch: Any) -> bool:
+        """Takes a step that is like the one before, if it is such; whether it was sent."""
+        if not isinstance(group, VectorGroup):
+            return False
+        timeout = self._timeout(group, may_reset=False)
+        again = group.again(batch, self.states.next_seeds(members, ()), timeout, self.states)
+        if again is None or not self._lanes.repeat(again, timeout):
+            return False
+        if again.outcome is not None:
+            self._note(again.outcome)
+        return True
 
     def settle(self, wanted: int, timeout: float | None = None, *, at_least: int | None = None) -> bool:
         """Waits until lanes have settled.

@@ -230,7 +230,7 @@ class RemoteVectorEnv(LaneVector, VectorEnv[Any, Any, NDArray[Any]]):
             SessionLost: The last call failed; only ``reset`` may follow.
             OpenEnvGymError: A lane failed; the error names it.
         """
-        self._begin_step(actions)
+        self._begin_step(actions, is_awaited=True)
         return self._end_step(None)
 
     @one_at_a_time
@@ -243,17 +243,17 @@ class RemoteVectorEnv(LaneVector, VectorEnv[Any, Any, NDArray[Any]]):
         """
         self._begin_step(actions)
 
-    def _begin_step(self, actions: Any) -> None:
+    def _begin_step(self, actions: Any, *, is_awaited: bool = False) -> None:
         self._enter()
         self._pending.check_free("step", self._everyone)
         self._check_started("step()")
-        self._step(self._everyone, self.action_space, actions)
+        self._step(self._everyone, self.action_space, actions, is_awaited=is_awaited)
         self._pending.begin("step", self._everyone)
 
-    def _step(self, chosen: LaneSet, batched: Space[Any], actions: Any) -> None:
+    def _step(self, chosen: LaneSet, batched: Space[Any], actions: Any, *, is_awaited: bool = False) -> None:
         given = lane_actions(batched, self.single_action_space, actions, chosen)
         try:
-            self._stepping.step(chosen, given)
+            self._stepping.step(chosen, given, is_awaited=is_awaited)
         except OpenEnvGymError as error:
             self._note_failure(error)
             raise

@@ -22,6 +22,7 @@ from openenv_gym.bridge.lanes.answers import Answer, Ask
 from openenv_gym.bridge.lanes.connecting import Connecting
 from openenv_gym.bridge.lanes.group import AnyLane, Episodes, LaneGroup
 from openenv_gym.bridge.lanes.lane import Lane
+from openenv_gym.bridge.lanes.repeating import StepAgain
 from openenv_gym.bridge.lanes.rounds import Rounds
 from openenv_gym.bridge.lanes.standard import StandardGroup
 from openenv_gym.bridge.lanes.vector import VectorLane
@@ -155,6 +156,11 @@ class Lanes:
     def wait(self, count: int, timeout: float | None = None, *, later: int = 0) -> bool:
         """Waits until so many lanes have settled; see ``Rounds.wait``."""
         return self._rounds.wait(count, timeout, later=later)
+
+    def repeat(self, again: StepAgain, timeout: float | None) -> bool:
+        """Takes a step in a known form; see ``Rounds.repeat``."""
+        self.guard.is_at_work = True
+        return self._rounds.repeat(again, timeout)
 
     def take(self) -> list[Answer]:
         """What has settled of all that was started; the errors name their lanes."""

@@ -24,6 +24,7 @@ from openenv_gym_protocol.errors import (
 )
 from openenv_gym_protocol.release import product
 from openenv_gym_protocol.vector.frames import Close, Hello, Open, Opened, Request
+from openenv_gym_protocol.vector.repeating import Repeated
 from openenv_gym_protocol.vector.requests import Arrival, VectorSession
 
 from openenv_gym.bridge.lanes.answers import Answer, MakeError, Settle
@@ -40,6 +41,20 @@ class _Target(Protocol):
 
     def arrived(self, arrival: Arrival) -> None:
         """Takes what is new of it."""
+
+
+class Repetition(Protocol):
+    """A step whose reply is expected to have a known form."""
+
+    @property
+    def step(self) -> Repeated:
+        """What is sent."""
+
+    def is_answered_by(self, frame: str | bytes) -> bool:
+        """Reads the reply, if it has that form; otherwise does what ``take_up`` does."""
+
+    def take_up(self) -> None:
+        """Makes it a step like any other."""
 
 
 class VectorLink:
@@ -65,6 +80,7 @@ class VectorLink:
         self._cause: OpenEnvGymError | None = None
         self._causes: dict[int, OpenEnvGymError] = {}
         self._targets: dict[int, _Target] = {}
+        self._repetition: Repetition | None = None
         self._resuming = None if connector is None else Resuming(self, connector)
 
     @property
@@ -162,6 +178,8 @@ class VectorLink:
 
     def lose(self, error: OpenEnvGymError) -> None:
         """Takes the lanes as lost; the first cause holds."""
+        if self._repetition is not None:
+            self._repetition.take_up()
         if self._resuming is not None:
             self._resuming.stop()
         self._cause = self._cause or copied(error)
@@ -184,6 +202,17 @@ class VectorLink:
         self._targets[request.id] = target
         self._write(frame)
 
+    def repeat(self, repetition: Repetition) -> None:
+        """Writes a step whose reply is expected to have a known form: nothing else is under way on this link."""
+        self._repetition = repetition
+        self._write(repetition.step.frame)
+
+    def take_up(self, step: Repeated, target: _Target) -> None:
+        """Makes a step one like any other: the target hears of what comes of it."""
+        self._repetition = None
+        self._targets[step.id] = target
+        self.session.take_up(step)
+
     def give_up(self, request_id: int) -> None:
         """Stops waiting for a request: it is cancelled, and its lanes are closed, as nobody knows where they stand."""
         self._targets.pop(request_id, None)
@@ -202,6 +231,11 @@ class VectorLink:
 
     def frame_received(self, frame: str | bytes) -> None:
         """Hands what a frame says to who waits for it."""
+        repetition = self._repetition
+        if repetition is not None and repetition.is_answered_by(frame):
+            self._repetition = None
+            self.session.repeated(repetition.step)
+            return
         try:
             arrival = self.session.receive(frame)
         except ProtocolFailure as error:
@@ -307,6 +341,11 @@ class LinkAsk:
         except Exception as error:
             # Whoever waits must hear of it, whatever it is: on the event loop nobody else does.
             self._fail(partial(_unwritten, self.call, error))
+
+    def go_on(self, step: Repeated, settle: Settle) -> None:
+        """Takes up a step that was written already."""
+        self._settle, self._id = settle, step.id
+        self._link.take_up(step, self)
 
     def abandon(self, make_error: MakeError) -> None:
         """Gives up the lanes that have not answered: the request is cancelled by its id."""

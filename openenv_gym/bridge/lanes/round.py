@@ -45,7 +45,7 @@ class Round:
     def begin(self) -> None:
         """Sends the requests."""
         for ask in self._asks:
-            ask.begin(self._settle)
+            ask.begin(self.settle)
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Keeps the deadline."""
@@ -67,7 +67,8 @@ class Round:
         self.watch(loop)
         self.begin()
 
-    def _settle(self, answer: Answer) -> None:
+    def settle(self, answer: Answer) -> None:
+        """Takes what came of some lanes."""
         self.open -= answer.settled
         if self.open == 0 and self._timer is not None:
             self._timer.cancel()

@@ -17,6 +17,8 @@ from functools import partial
 from openenv_gym_protocol.errors import SessionLost
 
 from openenv_gym.bridge.lanes.answers import Answer, Ask, Inbox
+from openenv_gym.bridge.lanes.link import LinkAsk
+from openenv_gym.bridge.lanes.repeating import StepAgain
 from openenv_gym.bridge.lanes.round import Round
 from openenv_gym.transports.base import Connection
 from openenv_gym.transports.io_thread import io_thread
@@ -60,6 +62,22 @@ class Rounds:
             later: How many more will be waited for before anything else is sent.
         """
         return self._wait(self._inbox, count, timeout, later)
+
+    def repeat(self, again: StepAgain, timeout: float | None) -> bool:
+        """Takes a step in a known form, where the calling thread has the connections and nothing else is under way.
+
+        Args:
+            again: The step. It ends with an outcome, or as any other: then ``wait`` and ``take`` see to it.
+            timeout: Its deadline.
+
+        Returns:
+            Whether it was sent.
+        """
+        if not self._may_call or self._open_lanes:
+            return False
+        # Should the call be interrupted, its inbox is forgotten.
+        again.when_taken_up = partial(self._take_up, again, timeout, self._inbox)
+        return self._call(partial(self._exchange, again)) and again.is_over
 
     def take(self) -> list[Answer]:
         """What has settled of all that was started."""
@@ -148,6 +166,20 @@ class Rounds:
         in_time = inbox.wait(count, None if timeout is None else end - time.monotonic())
         self._is_brisk = time.monotonic() - began < PATIENCE
         return in_time
+
+    def _exchange(self, again: StepAgain) -> None:
+        if not again.send():
+            return
+        self._loan.read(lambda: again.is_over, math.inf, in_turn=1)
+        if not again.is_over:
+            again.take_up()
+            self._loan.is_over = True  # it takes long
+
+    def _take_up(self, again: StepAgain, timeout: float | None, inbox: Inbox, ask: LinkAsk) -> None:
+        taken = Round([ask], timeout, inbox)
+        self._rounds = [each for each in self._rounds if each.open]
+        self._rounds.append(taken)
+        ask.go_on(again.step, taken.settle)
 
     def _read(self, inbox: Inbox, until: int, end: float, later: int) -> None:
         loan = self._loan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,18 @@ from numpy.typing import NDArray
 from openenv_gym_protocol.client_session import lost_session
 from openenv_gym_protocol.errors import OpenEnvGymError, ProtocolFailure, copied
 from openenv_gym_protocol.vector import frames
+from openenv_gym_protocol.vector.array_data import little_endian
 from openenv_gym_protocol.vector.frames import Request
 
 from openenv_gym.bridge.columns import IDLE, ActionWriter, ObservationReader
 from openenv_gym.bridge.interface import Interface
+from openenv_gym.bridge.lane_sets import all_lanes
 from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer, Ask, MakeError, Settle
 from openenv_gym.bridge.lanes.group import Episodes
 from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
-from openenv_gym.bridge.lanes.vector_rows import RowsReader
+from openenv_gym.bridge.lanes.repeating import Manner, ReadAgain, Repeater, StepAgain
+from openenv_gym.bridge.lanes.vector_rows import IN_THE_MIDST, RowsReader
 from openenv_gym.bridge.rows import Row, Rows
 from openenv_gym.bridge.servers.server import Server
 from openenv_gym.bridge.step_batch import ActionArray
@@ -138,6 +142,7 @@ class VectorGroup:
         self._lanes: dict[int, VectorLane] = {}
         self._forms: _Forms | None = None
         self._numbers: tuple[Sequence[int], dict[int, int]] = ((), {})
+        self._repeater = Repeater(link)
 
     @property
     def is_divisible(self) -> bool:
@@ -182,8 +187,7 @@ class VectorGroup:
 
     def step(self, written: Written, next_seeds: Mapping[int, int], timeout: float | None) -> list[Ask]:
         """Asks lanes to step."""
-        assert self._forms is not None  # write() made them
-        batch = self._forms.actions.batch
+        batch = self._forms_of_writing.actions.batch
         return self.ask(
             "step",
             written.lanes,
@@ -191,10 +195,42 @@ class VectorGroup:
                 id=number,
                 lanes=self.numbers(lanes),
                 actions=batch(written.of(lanes)),
-                next_seeds=list(map(next_seeds.get, lanes)) if next_seeds else None,
+                next_seeds=_ahead(next_seeds, lanes),
                 deadline=_deadline(timeout),
             ),
         )
+
+    def again(
+        self, written: Written, next_seeds: Mapping[int, int], timeout: float | None, states: LaneStates
+    ) -> StepAgain | None:
+        """A step of all lanes that is like the one before; None where there is no such, or the lanes are not all."""
+        if len(written.lanes) != len(states):
+            return None
+        read = partial(self._forms_of_writing.rows.again, all_lanes(len(states)), states)
+        return self._again(written, next_seeds, states.seeds_version, timeout, read)
+
+    def one_again(self, written: Written, timeout: float | None, state: LaneState) -> StepAgain | None:
+        """The same for the only lane, which is sent no seeds."""
+        return self._again(written, {}, 0, timeout, partial(self._forms_of_writing.rows.one_again, state))
+
+    def _again(
+        self, written: Written, next_seeds: Mapping[int, int], version: int, timeout: float | None, read: ReadAgain
+    ) -> StepAgain | None:
+        actions = written.actions
+        if not isinstance(actions, np.ndarray):
+            return None
+        numbers = self._by_number(written.lanes)
+        manner = Manner(actions.nbytes, _deadline(timeout), version)
+        forms = self._repeater.forms(tuple(numbers), manner, partial(_ahead, next_seeds, written.lanes))
+        if forms is None:
+            return None
+        ask = partial(LinkAsk, self, self.link, numbers, "step", _never)
+        return StepAgain(self.link, forms, little_endian(actions), read, ask)
+
+    @property
+    def _forms_of_writing(self) -> _Forms:
+        assert self._forms is not None  # write() made them
+        return self._forms
 
     def read(self, interface: Interface, answers: Sequence[Answer], states: LaneStates) -> list[Rows]:
         """Reads answers to resets and steps, each for itself."""
@@ -202,13 +238,19 @@ class VectorGroup:
 
     def read_one(self, interface: Interface, answer: Answer, state: LaneState) -> Row:
         """Reads an answer of the only lane that was asked."""
-        return self._forms_of(interface).rows.one(answer, state)
+        row = self._forms_of(interface).rows.one(answer, state)
+        if answer.call == "step" and answer.reply.flags[0] in IN_THE_MIDST:
+            self._repeater.learn(answer.reply)
+        return row
 
     def _read(self, interface: Interface, answer: Answer, states: LaneStates) -> Rows:
         if not answer.lanes:
             return Rows(errors=dict(answer.errors))
         try:
-            return self._forms_of(interface).rows.read(answer, states)
+            rows = self._forms_of(interface).rows.read(answer, states)
+            if rows.plain is not None and not rows.plain.others:
+                self._repeater.learn(answer.reply)
+            return rows
         except OpenEnvGymError as error:
             # What a server says in a form that was not agreed on is true of no lane.
             return Rows(errors={**answer.errors, **{lane: copied(error) for lane in answer.lanes}})
@@ -269,6 +311,14 @@ class _Forms:
     interface: Interface
     actions: ActionWriter
     rows: RowsReader
+
+
+def _ahead(seeds: Mapping[int, int], lanes: Sequence[int]) -> list[int | None] | None:
+    return list(map(seeds.get, lanes)) if seeds else None
+
+
+def _never(number: int) -> Request:
+    raise AssertionError(f"request {number} was written already")
 
 
 def _deadline(timeout: float | None) -> float | None:

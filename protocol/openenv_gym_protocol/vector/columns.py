@@ -195,7 +195,7 @@ def pack_rewards(rewards: Sequence[float]) -> bytes:
     return struct.pack(f"<{len(rewards)}d", *rewards)
 
 
-def unpack_reward(data: bytes, row: int) -> float:
+def unpack_reward(data: Column, row: int) -> float:
     """Reads one of those that ``pack_rewards`` wrote."""
     reward: float = _reward.unpack_from(data, row * _reward.size)[0]
     return reward

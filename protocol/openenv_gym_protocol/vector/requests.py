@@ -16,7 +16,8 @@ from openenv_gym_protocol import errors
 from openenv_gym_protocol.errors import OpenEnvGymError
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.failures import error_of
-from openenv_gym_protocol.vector.frames import Reply, Request
+from openenv_gym_protocol.vector.frames import Column, Reply, Request
+from openenv_gym_protocol.vector.repeating import Repeated, StepForm
 from openenv_gym_protocol.vector.resuming import Resumption
 
 _ANSWERS: dict[type, type] = {
@@ -195,6 +196,33 @@ class VectorSession:
         elif isinstance(request, frames.Close):
             self.lanes.difference_update(lanes)
         return frame
+
+    def repeat(self, form: StepForm, columns: Sequence[Column]) -> Repeated | None:
+        """Opens a step that is one of many alike, for which less has to be done than for others.
+
+        Either ``repeated`` or ``take_up`` has to follow before anything else that concerns replies.
+
+        Returns:
+            What to write; None where it has to be issued as any other, which may say why.
+        """
+        if self.state is not VectorState.READY or self.welcome is None or not self.lanes.issuperset(form.lanes):
+            return None
+        frame = form.write(self._last_id + 1, self.resumption.received, columns)
+        if len(frame) > self.welcome.max_frame_bytes:
+            return None
+        self._last_id += 1
+        return Repeated(self._last_id, frame, self.resumption.sent(frame))
+
+    def repeated(self, step: Repeated) -> None:
+        """Notes that the step was answered, by a frame that ``receive`` has not seen."""
+        self.resumption.received += 1
+        self.resumption.answered(step.number)
+
+    def take_up(self, step: Repeated) -> Request:
+        """Makes a step one like any other, which ``receive`` sees to."""
+        request = codec.decode_request(step.frame)
+        self._pending[step.id] = PendingRequest(request, set(lanes_of(request)), number=step.number)
+        return request
 
     def receive(self, frame: str | bytes) -> Arrival | None:
         """Reads a frame.

@@ -19,6 +19,7 @@ from openenv_gym_protocol.vector.frames import SUBPROTOCOL
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from tests.support.broken_network import FAULTS, BrokenNetwork, broken_network
+from tests.support.repetitions import noted_repetitions
 from tests.support.scripted_server import scripted_server
 from tests.support.servers import RunningServer, running_server
 from tests.support.vector_client import SECONDS, server_faults, vector_socket
@@ -61,7 +62,8 @@ def actions(*numbers: int, seconds: float = 0.0) -> dict[str, Any]:
 class Player:
     """Plays episodes, and knows of each step what must be true of it."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, *, is_plain: bool = False) -> None:
+        self._is_plain = is_plain
         self.env = RemoteVectorEnv(base_url, num_envs=LANES, autoreset_mode="Disabled", timeouts={"step": 30.0})
         self.told: list[int] = []
         self.lost = 0
@@ -79,6 +81,8 @@ class Player:
     def _reset(self, mask: Any) -> None:
         while True:
             seeds = [int(seed) for seed in self._random.integers(0, 1000, LANES)]
+            if self._is_plain:  # long episodes, whose steps are alike
+                seeds = [15 * seed + 14 for seed in seeds]
             try:
                 self.env.reset(seed=seeds, options={"reset_mask": mask})
             except (errors.SessionLost, errors.ConnectionLost):
@@ -93,7 +97,8 @@ class Player:
         numbers = np.arange(self._number, self._number + LANES)
         self._number += LANES
         try:
-            observation, _, terminated, truncated, _ = self.env.step(actions(*numbers))
+            given = numbers if self._is_plain else actions(*numbers)
+            observation, _, terminated, truncated, _ = self.env.step(given)
         except (errors.SessionLost, errors.ConnectionLost):
             self.lost += 1
             self._reset(np.ones(LANES, np.bool_))
@@ -111,8 +116,21 @@ class Player:
 
 @pytest.mark.timeout(3600)
 def test_every_step_is_carried_out_once_or_the_session_is_lost(server: RunningServer) -> None:
+    play_through_faults(server)
+
+
+@pytest.mark.timeout(3600)
+def test_every_step_that_is_like_the_one_before_is_carried_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = noted_repetitions(monkeypatch)
+    with running_server("tests.support.apps.recorded:plain") as server:
+        play_through_faults(server, is_plain=True)
+        assert server_faults(server) == []
+    assert len(answered) > EPISODES
+
+
+def play_through_faults(server: RunningServer, *, is_plain: bool = False) -> None:
     with broken_network(server.base_url, seed=3) as network:
-        player = Player(network.base_url)
+        player = Player(network.base_url, is_plain=is_plain)
         try:
             player.env.reset()
             network.mean_bytes = 3_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any, ClassVar
 
 from openenv_gym_server import Action, Environment, Observation, State, create_app
 from pydantic import Field
@@ -50,4 +51,25 @@ class Recorder(Environment[Numbered, Recorded, Record]):
         return Record(step_count=self._count, executed=list(EXECUTED))
 
 
+class Number(Action):
+    number: int = Field(default=0, ge=0, le=2**31 - 1)
+    seconds: ClassVar[float] = 0.0
+
+
+class PlainRecorder(Recorder):
+    """The same with nothing but arrays: most of its steps are like the one before."""
+
+    spaces: ClassVar[dict[str, Any] | None] = {
+        "action": {"type": "Discrete", "n": 2**31},
+        "observation": {
+            "type": "Dict",
+            "spaces": {
+                "number": {"type": "Discrete", "n": 2**31},
+                "count": {"type": "Discrete", "n": 1001},
+            },
+        },
+    }
+
+
+plain = create_app(PlainRecorder, Number, Recorded, env_name="plain-recorder", state_cls=Record)
 app = create_app(Recorder, Numbered, Recorded, env_name="recorder", state_cls=Record)

@@ -1,0 +1,139 @@
+"""The same step again: what most steps are, taken without much of what other requests need.
+
+When two steps of all lanes of a link were answered with nothing but arrays, and nothing else is under way, the next
+one is written and read as a form to be filled in. Whatever comes that does not fit makes the step one like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from openenv_gym_protocol.vector.frames import Column, Rows
+from openenv_gym_protocol.vector.repeating import Repeated, RowsForm, StepForm
+
+from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
+
+ReadAgain: TypeAlias = Callable[[Sequence[Column], Column, bytes], Any]
+"""Reads columns of observations, rewards and flags; None where they are not plain."""
+
+
+class StepAgain:
+    """A step whose request and reply are forms to be filled in.
+
+    Args:
+        link: Where it is taken.
+        forms: The request's and the reply's.
+        column: The actions.
+        read: Reads the reply.
+        ask: Makes what asks for it in the usual way.
+
+    Attributes:
+        step: What was sent; set by ``send``.
+        outcome: What was read; None as long as nothing was, or where it is a step like any other.
+        is_over: It is answered, or a step like any other.
+        when_taken_up: Called when it has become one, with what asks for it.
+    """
+
+    step: Repeated
+
+    def __init__(
+        self,
+        link: VectorLink,
+        forms: tuple[StepForm, RowsForm],
+        column: Column,
+        read: ReadAgain,
+        ask: Callable[[], LinkAsk],
+    ) -> None:
+        self.outcome: Any = None
+        self.is_over = False
+        self.when_taken_up: Callable[[LinkAsk], None]
+        self._link = link
+        self._request, self._reply = forms
+        self._column = column
+        self._read = read
+        self._ask = ask
+
+    def send(self) -> bool:
+        """Writes it; False where it cannot be, and the usual way says why."""
+        step = self._link.session.repeat(self._request, [self._column]) if self._link.has_connection else None
+        if step is None:
+            return False
+        self.step = step
+        self._link.repeat(self)
+        return True
+
+    def is_answered_by(self, frame: str | bytes) -> bool:
+        """Reads the reply, or takes the step up; see ``Repetition``."""
+        found = self._reply.read(frame, self.step.id) if isinstance(frame, bytes) else None
+        if found is not None:
+            *columns, rewards = found
+            self.outcome = self._read(columns, rewards, self._reply.flags)
+        if self.outcome is None:
+            self.take_up()
+            return False
+        self.is_over = True
+        return True
+
+    def take_up(self) -> None:
+        """Makes it a step like any other."""
+        self.is_over = True
+        self.when_taken_up(self._ask())
+
+
+class Manner(NamedTuple):
+    """How a step is asked for, beside its actions.
+
+    Attributes:
+        size: The bytes of the actions' one column.
+        deadline: The request's.
+        seeds_version: Another number with other seeds: see ``LaneStates``.
+    """
+
+    size: int
+    deadline: float | None
+    seeds_version: int = 0
+
+
+class Repeater:
+    """Knows the forms of a link's steps, once there are some.
+
+    Args:
+        link: The link.
+    """
+
+    def __init__(self, link: VectorLink) -> None:
+        self._link = link
+        self._lanes: tuple[int, ...] = ()
+        self._reply: RowsForm | None = None
+        self._flags = b""
+        self._request: StepForm | None = None
+        self._manner: Manner | None = None
+
+    def learn(self, reply: Rows) -> None:
+        """Looks at the reply to a step of which all rows are plain."""
+        lanes, seen = tuple(reply.lanes), self._flags
+        self._flags = reply.flags
+        is_known = self._reply is not None and self._reply.flags == reply.flags and self._lanes == lanes
+        if seen == reply.flags and not is_known and RowsForm.has(reply):
+            self._lanes, self._reply, self._request, self._manner = lanes, RowsForm(reply), None, None
+
+    def forms(
+        self, lanes: tuple[int, ...], manner: Manner, next_seeds: Callable[[], Sequence[int | None] | None]
+    ) -> tuple[StepForm, RowsForm] | None:
+        """The forms of a step; None where they are not known, or the step before was asked for in another manner.
+
+        Args:
+            lanes: The lanes by their numbers on the wire.
+            manner: How it is asked for.
+            next_seeds: Gives the seeds that are sent with it.
+        """
+        if self._reply is None or not manner.size or self._lanes != lanes:
+            return None
+        if self._manner != manner:
+            self._manner, self._request = manner, None
+            return None
+        if self._request is None:
+            acks = self._link.session.resumption.linger > 0
+            self._request = StepForm(lanes, [manner.size], manner.deadline, next_seeds(), acks=acks)
+        return self._request, self._reply

@@ -1,0 +1,154 @@
+"""Steps that differ from others in their numbers and arrays only, as most do: written and read in one piece.
+
+The frames of such steps have constant pieces, with what varies between them always of the same length. They are the
+frames that the codec writes, but for a request's numbers, which take eight bytes whatever they are.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from openenv_gym_protocol.vector import codec
+from openenv_gym_protocol.vector.frames import Batch, Column, Rows, Step
+
+_number = struct.Struct(">Q").pack
+_VARYING = re.compile(rb"[^\0]+")
+_LONG = b"\xcf"
+"""What stands before a number of eight bytes."""
+_SAMPLES = ((0x3FFF_FFFF_FFFF_FFFF, b"\x00"), (0x4000_0000_0000_0000, b"\xff"))
+"""Two numbers of eight bytes, and two bytes for arrays, that have no byte in common: two messages with these differ
+wherever something varies, and nowhere else."""
+
+
+class Repeated(NamedTuple):
+    """A step whose reply is expected to have a known form.
+
+    Attributes:
+        id: Its id.
+        frame: What is to be written.
+        number: Which frame of the link it is.
+    """
+
+    id: int
+    frame: bytes
+    number: int
+
+
+class StepForm:
+    """The requests of steps of the same lanes with the same deadline and seeds.
+
+    Args:
+        lanes: The lanes' numbers.
+        sizes: The bytes of each column of their actions, of which none is empty.
+        deadline: As in ``Step``.
+        next_seeds: As in ``Step``.
+        acks: Whether requests say how many frames were received.
+
+    Attributes:
+        lanes: As they were given.
+    """
+
+    def __init__(
+        self,
+        lanes: Sequence[int],
+        sizes: Sequence[int],
+        deadline: float | None = None,
+        next_seeds: Sequence[int | None] | None = None,
+        *,
+        acks: bool,
+    ) -> None:
+        self.lanes = tuple(lanes)
+        self._acks = acks
+
+        def sample(number: int, byte: bytes) -> bytes:
+            batch = Batch(columns=[byte * size for size in sizes])
+            step = Step(id=number, lanes=list(lanes), actions=batch, deadline=deadline)
+            step.next_seeds = None if next_seeds is None else list(next_seeds)
+            step.ack = number if acks else 0
+            return codec.encode(step)
+
+        *self._pieces, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
+        assert not end
+
+    def write(self, request_id: int, ack: int, columns: Sequence[Column]) -> bytes:
+        """Writes a request.
+
+        Args:
+            request_id: Its id.
+            ack: How many frames of the link were received.
+            columns: Its actions, of the sizes of this form.
+        """
+        numbers = [_number(request_id), _number(ack)] if self._acks else [_number(request_id)]
+        # The codec writes what all messages have behind what is their own.
+        return b"".join([part for pair in zip(self._pieces, [*columns, *numbers], strict=True) for part in pair])
+
+
+class RowsForm:
+    """The replies to steps that have nothing but arrays, and the same flags.
+
+    Args:
+        rows: Such a reply: with columns of which none is empty, and without infos, finals, failures or other parts.
+
+    Attributes:
+        flags: Those of each reply.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        columns = [] if rows.observations is None else rows.observations.columns or []
+        sizes = [len(column) for column in columns]
+        self.flags = rows.flags
+
+        def sample(number: int, byte: bytes) -> bytes:
+            batch = Batch(columns=[byte * size for size in sizes])
+            rewards = byte * len(rows.rewards)
+            return codec.encode(
+                Rows(id=number, lanes=rows.lanes, observations=batch, rewards=rewards, flags=rows.flags)
+            )
+
+        *self._pieces, last, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
+        self._before_id = last.removesuffix(_LONG)  # it takes as many bytes as it needs
+        self._sizes = [*sizes, len(rows.rewards)]
+        self._length = sum(map(len, self._pieces)) + sum(self._sizes) + len(self._before_id)
+        assert not end
+
+    @staticmethod
+    def has(rows: Rows) -> bool:
+        """Whether a reply has such a form."""
+        columns = None if rows.observations is None else rows.observations.columns
+        is_bare = rows.infos is None and rows.final is None and not rows.failures and not rows.more
+        return is_bare and bool(columns) and all(map(len, columns or ()))
+
+    def read(self, frame: bytes, request_id: int) -> list[memoryview] | None:
+        """Reads a reply to a request.
+
+        Returns:
+            The columns, and after them the rewards; None where it is none of this form.
+        """
+        tail = self._before_id + msgspec.msgpack.encode(request_id)
+        if len(frame) != self._length - len(self._before_id) + len(tail) or not frame.endswith(tail):
+            return None
+        view, found, at = memoryview(frame), [], 0
+        for piece, size in zip(self._pieces, self._sizes, strict=True):
+            start = at + len(piece)
+            if frame[at:start] != piece:
+                return None
+            at = start + size
+            found.append(view[start:at])
+        return found
+
+
+def _pieces(samples: Sequence[bytes]) -> list[bytes]:
+    """What two messages of the same length have in common, in pieces: before, between and after what they have not."""
+    one, other = samples
+    size = len(one)
+    differences = (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(size, "big")
+    pieces, begin = [], 0
+    for run in _VARYING.finditer(differences):
+        pieces.append(one[begin : run.start()])
+        begin = run.end()
+    return [*pieces, one[begin:]]

@@ -1,0 +1,99 @@
+"""Forms write and read the frames that the codec writes and reads, and take no other for one of theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openenv_gym_protocol.vector import codec
+from openenv_gym_protocol.vector.frames import LARGEST_ID, Batch, Failure, Rows, Step
+from openenv_gym_protocol.vector.repeating import RowsForm, StepForm
+
+IDS = st.integers(0, LARGEST_ID)
+LANES = st.lists(IDS, min_size=1, max_size=40, unique=True)
+SEEDS = st.none() | st.integers(0, 2**64 - 1)
+
+
+def rows_of(lanes: list[int], sizes: list[int], byte: int, /, **changes: Any) -> Rows:
+    columns: Any = [bytes([byte]) * size for size in sizes]
+    keys: dict[str, Any] = {
+        "id": 7,
+        "lanes": lanes,
+        "observations": Batch(columns=columns),
+        "rewards": bytes([byte]) * 8 * len(lanes),
+        "flags": bytes(len(lanes)),
+    }
+    return Rows(**(keys | changes))
+
+
+@given(data=st.data(), lanes=LANES, number=IDS, acks=st.booleans(), deadline=st.none() | st.floats(0, 1e9))
+def test_a_request_is_the_step_that_the_codec_reads(
+    data: st.DataObject, lanes: list[int], number: int, acks: bool, deadline: float | None
+) -> None:
+    columns = data.draw(st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=3))
+    seeds = data.draw(st.none() | st.lists(SEEDS, min_size=len(lanes), max_size=len(lanes)))
+    form = StepForm(lanes, [len(column) for column in columns], deadline, seeds, acks=acks)
+    step = codec.decode_request(form.write(number, 300, columns))
+    assert isinstance(step, Step)
+    assert (step.id, step.lanes, step.deadline, step.next_seeds) == (number, lanes, deadline, seeds)
+    assert step.ack == (300 if acks else 0)
+    assert [bytes(column) for column in step.actions.columns or ()] == columns
+
+
+@given(lanes=LANES, number=IDS, sizes=st.lists(st.integers(1, 300), min_size=1, max_size=3), byte=st.integers(0, 255))
+def test_a_reply_is_read_as_the_codec_reads_it(lanes: list[int], number: int, sizes: list[int], byte: int) -> None:
+    form = RowsForm(rows_of(lanes, sizes, 1))
+    rows = rows_of(lanes, sizes, byte, id=number)
+    found = form.read(codec.encode(rows), number)
+    assert found is not None
+    assert rows.observations is not None
+    assert [bytes(column) for column in found] == [*(rows.observations.columns or ()), rows.rewards]
+    assert form.read(codec.encode(rows), number ^ 1) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"flags": b"\0\1"},
+        {"lanes": [1, 0]},
+        {"more": True},
+        {"infos": [{}, {"key": 1}]},
+        {"observations": Batch(columns=[b"1234"])},
+        {"observations": Batch(values=[1, 2])},
+        {"failures": [Failure(failure="environment", kind="ExecutionError", message="", lane=2)]},
+    ],
+)
+def test_a_reply_of_another_form_is_not_read(changes: dict[str, Any]) -> None:
+    form = RowsForm(rows_of([0, 1], [2], 1))
+    assert form.read(codec.encode(rows_of([0, 1], [2], 1)), 7) is not None
+    assert form.read(codec.encode(rows_of([0, 1], [2], 1, **changes)), 7) is None
+
+
+@given(data=st.data())
+def test_a_frame_that_is_changed_anywhere_is_read_as_the_codec_reads_it_or_not_at_all(data: st.DataObject) -> None:
+    frame = bytearray(codec.encode(rows_of([3, 1, 2], [6, 3], 9)))
+    frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    found = RowsForm(rows_of([3, 1, 2], [6, 3], 9)).read(bytes(frame), 7)
+    if found is not None:
+        rows = codec.decode_reply(bytes(frame))
+        assert isinstance(rows, Rows)
+        assert rows.observations is not None
+        assert (rows.id, rows.lanes, rows.flags, rows.more) == (7, [3, 1, 2], bytes(3), False)
+        assert [bytes(column) for column in found] == [*map(bytes, rows.observations.columns or ()), rows.rewards]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True),
+        ({"infos": [{}, {}]}, False),
+        ({"more": True}, False),
+        ({"observations": Batch(values=[1, 2])}, False),
+        ({"observations": Batch(columns=[b"12", b""])}, False),
+        ({"failures": [Failure(failure="environment", kind="ExecutionError", message="", lane=2)]}, False),
+    ],
+)
+def test_only_replies_with_nothing_but_arrays_have_a_form(changes: dict[str, Any], expected: bool) -> None:
+    assert RowsForm.has(rows_of([0, 1], [2], 1, **changes)) is expected
