@@ -21,7 +21,7 @@ from openenv_gym_protocol.json_schema import combined
 from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
 from openenv_gym_protocol.vector.array_data import ITEM_BYTES, ArrayData, arrays_replaced, little_endian
 from openenv_gym_protocol.vector.columns import PackedRow, check_batch
-from openenv_gym_protocol.vector.frames import Batch, Column, Opened
+from openenv_gym_protocol.vector.frames import Batch, Opened
 from openenv_gym_protocol.vector.payloads import PayloadColumns, payload_columns
 
 from openenv_gym.bridge.interface import Interface
@@ -166,17 +166,8 @@ class ObservationReader:
         if self._columns is None or self._bounds is None or batch.columns is None:
             check_batch(batch, None if self._columns is None else self._columns.layout, rows)
             return None
-        return self.leaves_of(batch.columns, rows)
-
-    def leaves_of(self, columns: Sequence[Column], rows: int) -> Leaves:
-        """Columns as arrays, where ``leaves`` reads such.
-
-        Raises:
-            ProtocolFailure: They are not what the server said that it would send.
-        """
-        assert self._columns is not None  # leaves() has looked at batches before
         layout = self._columns.layout
-        arrays = layout.arrays(columns, rows, np)
+        arrays = layout.arrays(batch.columns, rows, np)
         return {leaf.path: array for leaf, array in zip(layout.leaves, arrays, strict=True)}
 
     def outside(self, leaves: Leaves) -> list[int]:

@@ -265,7 +265,10 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         again = group.one_again(written, timeout, self._lane_state) if isinstance(group, VectorGroup) else None
         if again is None or not self._lanes.repeat(again, timeout):
             return tuple(self._row(group.step(written, {}, timeout), timeout))
-        return tuple(again.outcome or self._row_of(self._awaited()))
+        if again.outcome is not None:
+            return tuple(self._believed(again.outcome))
+        self._lanes.wait(1)
+        return tuple(self._row_of(_succeeded(self._lanes.take())))
 
     @one_at_a_time
     def render(self) -> Any:
@@ -376,16 +379,16 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         try:
             return group.read_one(self._setup.interface(), answer, self._lane_state)
         except OpenEnvGymError as error:
-            self._lanes.name(error, 0)
-            raise
+            return self._believed(error)
+
+    def _believed(self, row: Row | OpenEnvGymError) -> Row:
+        if isinstance(row, OpenEnvGymError):
+            self._lanes.name(row, 0)
+            raise row
+        return row
 
     def _answer(self, asks: Sequence[Ask], timeout: float | None) -> Answer:
         return _succeeded(self._lanes.ask(asks, timeout))
-
-    def _awaited(self) -> Answer:
-        """The answer to what is under way."""
-        self._lanes.wait(1)
-        return _succeeded(self._lanes.take())
 
 
 def _succeeded(answers: Sequence[Answer]) -> Answer:

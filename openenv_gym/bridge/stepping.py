@@ -10,6 +10,7 @@ from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import InvalidAction, OpenEnvGymError
 
 from openenv_gym.bridge.failing import Failing
+from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates, lanes_over
 from openenv_gym.bridge.lanes.answers import Answer, Ask
@@ -117,12 +118,13 @@ class Stepping:
                 raise
         self._lanes.guard.is_at_work = True
         self.running |= chosen.bits
-        if is_awaited and not (over or self._again or len(written) > 1) and self._repeat(*written[0]):
-            return
         asks: dict[float | None, list[Ask]] = {}
         for group, members, idle, batch in written:
             timeout = self._timeout(group, may_reset=bool(idle))
             seeds = self.states.next_seeds(members, idle) if group.keeps_episodes else {}
+            is_alone = is_awaited and members is chosen and not self._again
+            if is_alone and self._repeat(group, interface, batch, seeds, timeout):
+                return
             asks.setdefault(timeout, []).extend(group.step(batch, seeds, timeout))
         if resets:
             asks.setdefault(self._setup.timeouts.reset, []).extend(self._resets(resets, dict.fromkeys(resets), None))
@@ -131,16 +133,19 @@ class Stepping:
         if self._again:
             self._reset_again()
 
-    def _repeat(self, group: LaneGroup, members: LaneSet, _: Sequence[int], batch: Any) -> bool:
-        """Takes a step that is like the one before, if it is such; whether it was sent."""
+    def _repeat(
+        self, group: LaneGroup, interface: Interface, batch: Any, seeds: Mapping[int, int], timeout: float | None
+    ) -> bool:
+        """Takes a step of all lanes that is like the one before, if it is such; whether it was sent."""
         if not isinstance(group, VectorGroup):
             return False
-        timeout = self._timeout(group, may_reset=False)
-        again = group.again(batch, self.states.next_seeds(members, ()), timeout, self.states)
+        again = group.again(interface, batch, seeds, timeout, self.states)
         if again is None or not self._lanes.repeat(again, timeout):
             return False
         if again.outcome is not None:
-            self._note(again.outcome)
+            self._note_read(group, again.outcome)
+            if self._again:
+                self._reset_again()
         return True
 
     def settle(self, wanted: int, timeout: float | None = None, *, at_least: int | None = None) -> bool:
@@ -224,9 +229,12 @@ class Stepping:
         for answers in by_source.values():
             group: LaneGroup = answers[0].source
             for rows in group.read(interface, answers, self.states):
-                self._note(rows if not rows.errors or self._may_go_on(group) else failed_together(rows))
+                self._note_read(group, rows)
         if self._again:
             self._reset_again()
+
+    def _note_read(self, group: LaneGroup, rows: Rows) -> None:
+        self._note(rows if not rows.errors or self._may_go_on(group) else failed_together(rows))
 
     def _may_go_on(self, group: LaneGroup) -> bool:
         """Whether lanes of a group go on beside one that failed.

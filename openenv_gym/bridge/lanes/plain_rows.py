@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from openenv_gym_protocol.bodies import Seeding
 from openenv_gym_protocol.vector import frames
-from openenv_gym_protocol.vector.frames import REWARD_MISSING, SEED_APPLIED, SEED_UNKNOWN, Column
+from openenv_gym_protocol.vector.frames import REWARD_MISSING, SEED_APPLIED, SEED_UNKNOWN
 
 from openenv_gym.bridge.lane_sets import LaneSet, are_all, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates
@@ -59,15 +59,6 @@ class PlainRowsReader:
             may_be_plain = may_be_plain.copy()
             may_be_plain[list(others)] = False
         return plain_rows(lanes, states, may_be_plain, rewards, flags.seed_applied, flags.missing)
-
-    def read_all(self, flags: bytes, rewards: Column, lanes: LaneSet, states: LaneStates) -> PlainRows | None:
-        """Reads flags and rewards of rows that have nothing else; None where not all of them are plain."""
-        read = self._flags_of(flags, lanes, states)
-        if read.has_missing:
-            return None
-        numbers = np.frombuffer(rewards, _REWARD)
-        plain, others = plain_rows(lanes, states, read.are_plain, numbers, read.seed_applied, read.missing)
-        return None if others else plain
 
     def _flags_of(self, data: bytes, lanes: LaneSet, states: LaneStates) -> _Flags:
         """Reads flags; the same ones of the same lanes, as most steps have them, are read once."""

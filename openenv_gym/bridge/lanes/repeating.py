@@ -1,7 +1,7 @@
 """The same step again: what most steps are, taken without much of what other requests need.
 
-When two steps of all lanes of a link were answered with nothing but arrays, and nothing else is under way, the next
-one is written and read as a form to be filled in. Whatever comes that does not fit makes the step one like any other.
+When a step of all lanes of a link was answered with nothing but arrays, and nothing else is under way, the next one
+is written and read as a form to be filled in. Whatever comes that does not fit makes the step one like any other.
 """
 
 from __future__ import annotations
@@ -9,13 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from openenv_gym_protocol.vector.frames import Column, Rows
+from openenv_gym_protocol.vector.frames import Batch, Column, Rows
 from openenv_gym_protocol.vector.repeating import Repeated, RowsForm, StepForm
 
 from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
 
-ReadAgain: TypeAlias = Callable[[Sequence[Column], Column, bytes], Any]
-"""Reads columns of observations, rewards and flags; None where they are not plain."""
+_MOST_MANNERS = 4
+"""Manners whose forms are kept."""
+
+
+class ArrayReply(NamedTuple):
+    """What is read of a reply that has nothing but arrays; its names are those of ``Rows``."""
+
+    observations: Batch
+    rewards: bytes
+    flags: bytes
+    infos: None = None
+    final: None = None
+
+
+ReadAgain: TypeAlias = Callable[[ArrayReply], Any]
+"""Reads such a reply; it raises nothing."""
 
 
 class StepAgain:
@@ -66,12 +80,11 @@ class StepAgain:
     def is_answered_by(self, frame: str | bytes) -> bool:
         """Reads the reply, or takes the step up; see ``Repetition``."""
         found = self._reply.read(frame, self.step.id) if isinstance(frame, bytes) else None
-        if found is not None:
-            *columns, rewards = found
-            self.outcome = self._read(columns, rewards, self._reply.flags)
-        if self.outcome is None:
+        if found is None:
             self.take_up()
             return False
+        *columns, rewards, flags = found
+        self.outcome = self._read(ArrayReply(Batch(columns=[*columns]), bytes(rewards), bytes(flags)))
         self.is_over = True
         return True
 
@@ -104,36 +117,36 @@ class Repeater:
 
     def __init__(self, link: VectorLink) -> None:
         self._link = link
-        self._lanes: tuple[int, ...] = ()
         self._reply: RowsForm | None = None
-        self._flags = b""
-        self._request: StepForm | None = None
-        self._manner: Manner | None = None
+        self._requests: dict[Manner, StepForm | None] = {}
 
-    def learn(self, reply: Rows) -> None:
-        """Looks at the reply to a step of which all rows are plain."""
-        lanes, seen = tuple(reply.lanes), self._flags
-        self._flags = reply.flags
-        is_known = self._reply is not None and self._reply.flags == reply.flags and self._lanes == lanes
-        if seen == reply.flags and not is_known and RowsForm.has(reply):
-            self._lanes, self._reply, self._request, self._manner = lanes, RowsForm(reply), None, None
+    def learn(self, reply: Any) -> None:
+        """Looks at the reply to a step."""
+        if isinstance(reply, Rows) and RowsForm.has(reply):
+            lanes = tuple(reply.lanes)
+            if self._reply is None or self._reply.lanes != lanes:
+                self._reply = RowsForm(reply)
+                self._requests.clear()
 
     def forms(
         self, lanes: tuple[int, ...], manner: Manner, next_seeds: Callable[[], Sequence[int | None] | None]
     ) -> tuple[StepForm, RowsForm] | None:
-        """The forms of a step; None where they are not known, or the step before was asked for in another manner.
+        """The forms of a step; None where they are not known, or it is the first that is asked for in this manner.
 
         Args:
             lanes: The lanes by their numbers on the wire.
             manner: How it is asked for.
             next_seeds: Gives the seeds that are sent with it.
         """
-        if self._reply is None or not manner.size or self._lanes != lanes:
+        if self._reply is None or not manner.size or self._reply.lanes != lanes:
             return None
-        if self._manner != manner:
-            self._manner, self._request = manner, None
+        if manner not in self._requests:
+            if len(self._requests) == _MOST_MANNERS:
+                self._requests.clear()
+            self._requests[manner] = None
             return None
-        if self._request is None:
+        form = self._requests[manner]
+        if form is None:
             acks = self._link.session.resumption.linger > 0
-            self._request = StepForm(lanes, [manner.size], manner.deadline, next_seeds(), acks=acks)
-        return self._request, self._reply
+            form = self._requests[manner] = StepForm(lanes, [manner.size], manner.deadline, next_seeds(), acks=acks)
+        return form, self._reply

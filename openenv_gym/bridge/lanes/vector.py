@@ -17,13 +17,12 @@ from openenv_gym_protocol.vector.frames import Request
 
 from openenv_gym.bridge.columns import IDLE, ActionWriter, ObservationReader
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.lane_sets import all_lanes
 from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer, Ask, MakeError, Settle
 from openenv_gym.bridge.lanes.group import Episodes
 from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
-from openenv_gym.bridge.lanes.repeating import Manner, ReadAgain, Repeater, StepAgain
-from openenv_gym.bridge.lanes.vector_rows import IN_THE_MIDST, RowsReader
+from openenv_gym.bridge.lanes.repeating import ArrayReply, Manner, ReadAgain, Repeater, StepAgain
+from openenv_gym.bridge.lanes.vector_rows import RowsReader
 from openenv_gym.bridge.rows import Row, Rows
 from openenv_gym.bridge.servers.server import Server
 from openenv_gym.bridge.step_batch import ActionArray
@@ -201,17 +200,35 @@ class VectorGroup:
         )
 
     def again(
-        self, written: Written, next_seeds: Mapping[int, int], timeout: float | None, states: LaneStates
+        self,
+        interface: Interface,
+        written: Written,
+        next_seeds: Mapping[int, int],
+        timeout: float | None,
+        states: LaneStates,
     ) -> StepAgain | None:
-        """A step of all lanes that is like the one before; None where there is no such, or the lanes are not all."""
+        """A step of all lanes that is like the one before; None where there is no such, or the lanes are not all.
+
+        Its outcome are the rows.
+        """
         if len(written.lanes) != len(states):
             return None
-        read = partial(self._forms_of_writing.rows.again, all_lanes(len(states)), states)
+
+        def read(reply: ArrayReply) -> Rows:
+            return self._read(interface, Answer(self, "step", written.lanes, reply), states)
+
         return self._again(written, next_seeds, states.seeds_version, timeout, read)
 
     def one_again(self, written: Written, timeout: float | None, state: LaneState) -> StepAgain | None:
-        """The same for the only lane, which is sent no seeds."""
-        return self._again(written, {}, 0, timeout, partial(self._forms_of_writing.rows.one_again, state))
+        """The same for the only lane, which is sent no seeds; the outcome is its row, or why that cannot be read."""
+
+        def read(reply: ArrayReply) -> Row | OpenEnvGymError:
+            try:
+                return self._forms_of_writing.rows.one(Answer(self, "step", written.lanes, reply), state)
+            except OpenEnvGymError as error:
+                return error
+
+        return self._again(written, {}, 0, timeout, read)
 
     def _again(
         self, written: Written, next_seeds: Mapping[int, int], version: int, timeout: float | None, read: ReadAgain
@@ -238,19 +255,17 @@ class VectorGroup:
 
     def read_one(self, interface: Interface, answer: Answer, state: LaneState) -> Row:
         """Reads an answer of the only lane that was asked."""
-        row = self._forms_of(interface).rows.one(answer, state)
-        if answer.call == "step" and answer.reply.flags[0] in IN_THE_MIDST:
+        if answer.call == "step":
             self._repeater.learn(answer.reply)
-        return row
+        return self._forms_of(interface).rows.one(answer, state)
 
     def _read(self, interface: Interface, answer: Answer, states: LaneStates) -> Rows:
         if not answer.lanes:
             return Rows(errors=dict(answer.errors))
         try:
-            rows = self._forms_of(interface).rows.read(answer, states)
-            if rows.plain is not None and not rows.plain.others:
+            if answer.call == "step":
                 self._repeater.learn(answer.reply)
-            return rows
+            return self._forms_of(interface).rows.read(answer, states)
         except OpenEnvGymError as error:
             # What a server says in a form that was not agreed on is true of no lane.
             return Rows(errors={**answer.errors, **{lane: copied(error) for lane in answer.lanes}})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,11 +17,9 @@ from openenv_gym_protocol.vector.frames import (
     TERMINATED,
     TRUNCATED,
     Batch,
-    Column,
 )
 
 from openenv_gym.bridge.columns import ObservationReader, with_arrays
-from openenv_gym.bridge.lane_sets import LaneSet
 from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.lanes.plain_rows import PlainRowsReader
@@ -35,8 +32,6 @@ _OF_RESETS = frozenset(_SEEDS)
 """The flags that a reset's row may have."""
 _OF_AUTORESETS = frozenset(RESET_ROW | seed for seed in _SEEDS)
 """Those of a reset in place of a step."""
-IN_THE_MIDST = frozenset(_SEEDS)
-"""Those of a step that ended nothing and has a reward."""
 _OF_STEPS = frozenset(end | missing | seed for end in _ENDS for missing in (0, REWARD_MISSING) for seed in _SEEDS)
 """Those of a step."""
 
@@ -92,26 +87,6 @@ class RowsReader:
             raise result
         observation = values[0] if leaves is None else self._observations.row(leaves, 0)
         return Row(observation, result.reward, result.terminated, result.truncated, result.info)
-
-    def again(
-        self, lanes: LaneSet, states: LaneStates, columns: Sequence[Column], rewards: Column, flags: bytes
-    ) -> Rows | None:
-        """Reads a reply that has nothing but arrays; None where a row is not plain."""
-        leaves = self._observations.leaves_of(columns, len(lanes.lanes))
-        if self._observations.outside(leaves):
-            return None
-        plain = self._plain.read_all(flags, rewards, lanes, states)
-        return None if plain is None else Rows(leaves=leaves, observed=lanes.lanes, plain=plain)
-
-    def one_again(self, state: LaneState, columns: Sequence[Column], rewards: Column, flags: bytes) -> Row | None:
-        """Reads a reply of one lane that has nothing but arrays; None where it is not plain."""
-        leaves = self._observations.leaves_of(columns, 1)
-        reward = unpack_reward(rewards, 0)
-        if not state.is_steady or not math.isfinite(reward) or self._observations.outside(leaves):
-            return None
-        state.reader.seeds.told(applied=bool(flags[0] & SEED_APPLIED), unknown=bool(flags[0] & SEED_UNKNOWN))
-        info = state.reader.info({}, reward_missing=False)
-        return Row(self._observations.row(leaves, 0), reward, terminated=False, truncated=False, info=info)
 
     def _read_others(
         self, rows: Rows, answer: Answer, states: Sequence[LaneState], found: Mapping[int, tuple[Any, Any]]

@@ -89,31 +89,29 @@ class StepForm:
 
 
 class RowsForm:
-    """The replies to steps that have nothing but arrays, and the same flags.
+    """The replies to steps of the same lanes that have nothing but arrays.
 
     Args:
         rows: Such a reply: with columns of which none is empty, and without infos, finals, failures or other parts.
 
     Attributes:
-        flags: Those of each reply.
+        lanes: The lanes' numbers, in the order of the rows.
     """
 
     def __init__(self, rows: Rows) -> None:
         columns = [] if rows.observations is None else rows.observations.columns or []
         sizes = [len(column) for column in columns]
-        self.flags = rows.flags
+        self.lanes = tuple(rows.lanes)
 
         def sample(number: int, byte: bytes) -> bytes:
             batch = Batch(columns=[byte * size for size in sizes])
-            rewards = byte * len(rows.rewards)
-            return codec.encode(
-                Rows(id=number, lanes=rows.lanes, observations=batch, rewards=rewards, flags=rows.flags)
-            )
+            rewards, flags = byte * len(rows.rewards), byte * len(rows.flags)
+            return codec.encode(Rows(id=number, lanes=rows.lanes, observations=batch, rewards=rewards, flags=flags))
 
         *self._pieces, last, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
         self._before_id = last.removesuffix(_LONG)  # it takes as many bytes as it needs
-        self._sizes = [*sizes, len(rows.rewards)]
-        self._length = sum(map(len, self._pieces)) + sum(self._sizes) + len(self._before_id)
+        self._sizes = [*sizes, len(rows.rewards), len(rows.flags)]
+        self._length = sum(map(len, self._pieces)) + sum(self._sizes)
         assert not end
 
     @staticmethod
@@ -127,10 +125,10 @@ class RowsForm:
         """Reads a reply to a request.
 
         Returns:
-            The columns, and after them the rewards; None where it is none of this form.
+            The columns, and after them the rewards and the flags; None where it is none of this form.
         """
         tail = self._before_id + msgspec.msgpack.encode(request_id)
-        if len(frame) != self._length - len(self._before_id) + len(tail) or not frame.endswith(tail):
+        if len(frame) != self._length + len(tail) or not frame.endswith(tail):
             return None
         view, found, at = memoryview(frame), [], 0
         for piece, size in zip(self._pieces, self._sizes, strict=True):

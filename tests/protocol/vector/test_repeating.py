@@ -49,14 +49,13 @@ def test_a_reply_is_read_as_the_codec_reads_it(lanes: list[int], number: int, si
     found = form.read(codec.encode(rows), number)
     assert found is not None
     assert rows.observations is not None
-    assert [bytes(column) for column in found] == [*(rows.observations.columns or ()), rows.rewards]
+    assert [bytes(part) for part in found] == [*(rows.observations.columns or ()), rows.rewards, rows.flags]
     assert form.read(codec.encode(rows), number ^ 1) is None
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"flags": b"\0\1"},
         {"lanes": [1, 0]},
         {"more": True},
         {"infos": [{}, {"key": 1}]},
@@ -80,8 +79,9 @@ def test_a_frame_that_is_changed_anywhere_is_read_as_the_codec_reads_it_or_not_a
         rows = codec.decode_reply(bytes(frame))
         assert isinstance(rows, Rows)
         assert rows.observations is not None
-        assert (rows.id, rows.lanes, rows.flags, rows.more) == (7, [3, 1, 2], bytes(3), False)
-        assert [bytes(column) for column in found] == [*map(bytes, rows.observations.columns or ()), rows.rewards]
+        assert (rows.id, rows.lanes, rows.more) == (7, [3, 1, 2], False)
+        columns = map(bytes, rows.observations.columns or ())
+        assert [bytes(part) for part in found] == [*columns, rows.rewards, rows.flags]
 
 
 @pytest.mark.parametrize(
