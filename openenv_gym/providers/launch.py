@@ -17,6 +17,7 @@ import sys
 import threading
 import types
 from pathlib import Path
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 _GRACEFUL_SHUTDOWN_SECONDS = 1
@@ -61,8 +62,19 @@ def _serve(listener: socket.socket, application: str, max_frame_bytes: int) -> N
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=_GRACEFUL_SHUTDOWN_SECONDS,
     )
+    config.load()
     # Not by `fd=`: uvicorn takes that for a Unix socket, and `client` and `server` are missing in every scope.
-    uvicorn.Server(config).run(sockets=[listener])
+    (_kit_server() or uvicorn.Server)(config).run(sockets=[listener])
+
+
+def _kit_server() -> Any:
+    """The server of our kit, where the application is made with a release of it that has one."""
+    if "openenv_gym_server.app" not in sys.modules:
+        return None
+    try:
+        return importlib.import_module("openenv_gym_server.local_server").LocalServer
+    except ImportError:
+        return None
 
 
 def main() -> None:

@@ -65,7 +65,6 @@ def _serve(app_import: str, listener: Any, cwd: str, env: dict[str, str], log: s
     os.environ.update(env)
     os.chdir(cwd)
     sys.path.insert(0, str(Path.cwd()))  # as -m does
-    sys.path.insert(0, cwd)
     with Path(log).open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

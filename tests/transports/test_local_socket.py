@@ -17,6 +17,7 @@ import pytest
 from openenv_gym_protocol import errors
 from openenv_gym_protocol.local_socket import IS_SUPPORTED, local_name
 
+from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from openenv_gym.bridge.wires import Wire
 from openenv_gym.client import GenericEnvClient
@@ -91,8 +92,8 @@ def by_tcp() -> Iterator[RunningServer]:
         yield running
 
 
-def name_of(server: RunningServer) -> str:
-    parts = urlsplit(server.base_url)
+def name_of(base_url: str) -> str:
+    parts = urlsplit(base_url)
     name = local_name(parts.hostname or "", parts.port or 0)
     assert name is not None
     return name
@@ -100,8 +101,12 @@ def name_of(server: RunningServer) -> str:
 
 def local_connections(server: RunningServer) -> int:
     """How many connections the server has through its Unix socket."""
+    return local_connections_to(server.base_url)
+
+
+def local_connections_to(base_url: str) -> int:
     rows = [line.split() for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()]
-    return sum(row[5] == "03" and row[7:] == [name_of(server).replace("\0", "@")] for row in rows)
+    return sum(row[5] == "03" and row[7:] == [name_of(base_url).replace("\0", "@")] for row in rows)
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -166,6 +171,16 @@ def test_the_lanes_of_a_vector_go_through_the_unix_socket(wire: Wire, connection
             env.close()
 
 
+def test_a_server_that_was_started_for_the_trainer_is_reached_so() -> None:
+    env = RemoteEnv(path=ROOT / "envs" / "blackjack", provider={"linger": 0})
+    try:
+        env.reset(seed=1)
+        assert env.server is not None
+        assert local_connections_to(env.server) == 1
+    finally:
+        env.close()
+
+
 def test_the_name_localhost_leads_there(server: RunningServer) -> None:
     assert locals_of_a_session(server, server.base_url.replace("127.0.0.1", "localhost")) == 1
 
@@ -216,7 +231,7 @@ def test_a_proxy_on_another_port_is_gone_through(server: RunningServer) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_a_socket_of_another_user_is_told_nothing(by_tcp: RunningServer) -> None:
-    with another_process(OF_ANOTHER_USER, name_of(by_tcp), NOBODY) as other:
+    with another_process(OF_ANOTHER_USER, name_of(by_tcp.base_url), NOBODY) as other:
         with GenericEnvClient(by_tcp.base_url, token=TOKEN).sync() as env:
             assert env.reset(start=3).observation["count"] == 3
         assert other.stdout is not None
@@ -225,7 +240,7 @@ def test_a_socket_of_another_user_is_told_nothing(by_tcp: RunningServer) -> None
 
 def test_a_socket_whose_process_is_gone_is_left_alone(by_tcp: RunningServer) -> None:
     """What a killed server has forked may keep its socket open."""
-    with another_process(OF_A_PROCESS_THAT_IS_GONE, name_of(by_tcp)) as other:
+    with another_process(OF_A_PROCESS_THAT_IS_GONE, name_of(by_tcp.base_url)) as other:
         other.wait(PATIENCE)
         with GenericEnvClient(by_tcp.base_url).sync() as env:
             assert env.reset(start=3).observation["count"] == 3
@@ -234,13 +249,13 @@ def test_a_socket_whose_process_is_gone_is_left_alone(by_tcp: RunningServer) -> 
 def test_where_too_many_wait_already_the_address_is_used(by_tcp: RunningServer) -> None:
     with ExitStack() as open_sockets:
         listener = open_sockets.enter_context(socket.socket(socket.AF_UNIX))
-        listener.bind(name_of(by_tcp))
+        listener.bind(name_of(by_tcp.base_url))
         listener.listen(0)
         with suppress(BlockingIOError):
             while True:
                 waiting = open_sockets.enter_context(socket.socket(socket.AF_UNIX))
                 waiting.setblocking(False)
-                waiting.connect(name_of(by_tcp))
+                waiting.connect(name_of(by_tcp.base_url))
         with GenericEnvClient(by_tcp.base_url).sync() as env:
             assert env.reset(start=3).observation["count"] == 3
 

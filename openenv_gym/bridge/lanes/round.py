@@ -47,6 +47,11 @@ class Round:
         for ask in self._asks:
             ask.begin(self.settle)
 
+    def go_on(self, ask: Ask) -> None:
+        """Takes in what was asked already, and is answered from now on."""
+        self._asks = [*self._asks, ask]
+        self.open += len(ask.lanes)
+
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Keeps the deadline."""
         self.unwatch()

@@ -75,9 +75,10 @@ class Rounds:
         """
         if not self._may_call or self._open_lanes:
             return False
-        # Should the call be interrupted, its inbox is forgotten.
-        again.when_taken_up = partial(self._take_up, again, timeout, self._inbox)
-        return self._call(partial(self._exchange, again)) and again.is_over
+        # Should the call be interrupted, its inbox is forgotten; as any other step it has the time that is left.
+        usual = Round([], timeout, self._inbox)
+        again.when_taken_up = partial(self._take_up, again, usual)
+        return self._call(partial(self._exchange, again, usual.deadline)) and again.is_over
 
     def take(self) -> list[Answer]:
         """What has settled of all that was started."""
@@ -167,19 +168,19 @@ class Rounds:
         self._is_brisk = time.monotonic() - began < PATIENCE
         return in_time
 
-    def _exchange(self, again: StepAgain) -> None:
+    def _exchange(self, again: StepAgain, deadline: float) -> None:
         if not again.send():
             return
-        self._loan.read(lambda: again.is_over, math.inf, in_turn=1)
+        self._loan.read(lambda: again.is_over, deadline, in_turn=1)
         if not again.is_over:
             again.take_up()
             self._loan.is_over = True  # it takes long
 
-    def _take_up(self, again: StepAgain, timeout: float | None, inbox: Inbox, ask: LinkAsk) -> None:
-        taken = Round([ask], timeout, inbox)
+    def _take_up(self, again: StepAgain, usual: Round, ask: LinkAsk) -> None:
+        usual.go_on(ask)
         self._rounds = [each for each in self._rounds if each.open]
-        self._rounds.append(taken)
-        ask.go_on(again.step, taken.settle)
+        self._rounds.append(usual)
+        ask.go_on(again.step, usual.settle)
 
     def _read(self, inbox: Inbox, until: int, end: float, later: int) -> None:
         loan = self._loan
