@@ -262,11 +262,9 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         group = self._lanes.group_of(0)
         timeout = self._setup.timeouts.step
         written = group.write(self._setup.interface(), {0: action}, ())
-        again = group.one_again(written, timeout, self._lane_state) if isinstance(group, VectorGroup) else None
+        again = group.again(written, {}, 0, timeout) if isinstance(group, VectorGroup) else None
         if again is None or not self._lanes.repeat(again, timeout):
             return tuple(self._row(group.step(written, {}, timeout), timeout))
-        if again.outcome is not None:
-            return tuple(self._believed(again.outcome))
         self._lanes.wait(1)
         return tuple(self._row_of(_succeeded(self._lanes.take())))
 
@@ -379,13 +377,8 @@ class RemoteEnv(Travels, gymnasium.Env[Any, Any]):
         try:
             return group.read_one(self._setup.interface(), answer, self._lane_state)
         except OpenEnvGymError as error:
-            return self._believed(error)
-
-    def _believed(self, row: Row | OpenEnvGymError) -> Row:
-        if isinstance(row, OpenEnvGymError):
-            self._lanes.name(row, 0)
-            raise row
-        return row
+            self._lanes.name(error, 0)
+            raise
 
     def _answer(self, asks: Sequence[Ask], timeout: float | None) -> Answer:
         return _succeeded(self._lanes.ask(asks, timeout))

@@ -10,7 +10,6 @@ from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import InvalidAction, OpenEnvGymError
 
 from openenv_gym.bridge.failing import Failing
-from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates, lanes_over
 from openenv_gym.bridge.lanes.answers import Answer, Ask
@@ -123,7 +122,7 @@ class Stepping:
             timeout = self._timeout(group, may_reset=bool(idle))
             seeds = self.states.next_seeds(members, idle) if group.keeps_episodes else {}
             is_alone = is_awaited and members is chosen and not self._again
-            if is_alone and self._repeat(group, interface, batch, seeds, timeout):
+            if is_alone and self._repeat(group, batch, seeds, timeout):
                 return
             asks.setdefault(timeout, []).extend(group.step(batch, seeds, timeout))
         if resets:
@@ -133,20 +132,12 @@ class Stepping:
         if self._again:
             self._reset_again()
 
-    def _repeat(
-        self, group: LaneGroup, interface: Interface, batch: Any, seeds: Mapping[int, int], timeout: float | None
-    ) -> bool:
+    def _repeat(self, group: LaneGroup, batch: Any, seeds: Mapping[int, int], timeout: float | None) -> bool:
         """Takes a step of all lanes that is like the one before, if it is such; whether it was sent."""
         if not isinstance(group, VectorGroup):
             return False
-        again = group.again(interface, batch, seeds, timeout, self.states)
-        if again is None or not self._lanes.repeat(again, timeout):
-            return False
-        if again.outcome is not None:
-            self._note_read(group, again.outcome)
-            if self._again:
-                self._reset_again()
-        return True
+        again = group.again(batch, seeds, self.states.seeds_version, timeout)
+        return again is not None and self._lanes.repeat(again, timeout)
 
     def settle(self, wanted: int, timeout: float | None = None, *, at_least: int | None = None) -> bool:
         """Waits until lanes have settled.
@@ -229,12 +220,9 @@ class Stepping:
         for answers in by_source.values():
             group: LaneGroup = answers[0].source
             for rows in group.read(interface, answers, self.states):
-                self._note_read(group, rows)
+                self._note(rows if not rows.errors or self._may_go_on(group) else failed_together(rows))
         if self._again:
             self._reset_again()
-
-    def _note_read(self, group: LaneGroup, rows: Rows) -> None:
-        self._note(rows if not rows.errors or self._may_go_on(group) else failed_together(rows))
 
     def _may_go_on(self, group: LaneGroup) -> bool:
         """Whether lanes of a group go on beside one that failed.

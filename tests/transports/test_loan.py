@@ -332,7 +332,7 @@ def wait_in_vain(loan: Loan, noted: NotedPoll) -> bool:
     loan.read(lambda: False, math.inf, in_turn=None)
     *awake, asleep = noted.timeouts
     assert set(awake) <= {0}
-    assert 0 < asleep <= 4.0
+    assert 0 < asleep <= 1000 * loan_module.PATIENCE
     return bool(awake)
 
 

@@ -7,11 +7,12 @@ is written and read as a form to be filled in. Whatever comes that does not fit 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from openenv_gym_protocol.vector.frames import Batch, Column, Rows
 from openenv_gym_protocol.vector.repeating import Repeated, RowsForm, StepForm
 
+from openenv_gym.bridge.lanes.answers import Answer, Settle
 from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
 
 _MOST_MANNERS = 4
@@ -28,10 +29,6 @@ class ArrayReply(NamedTuple):
     final: None = None
 
 
-ReadAgain: TypeAlias = Callable[[ArrayReply], Any]
-"""Reads such a reply; it raises nothing."""
-
-
 class StepAgain:
     """A step whose request and reply are forms to be filled in.
 
@@ -39,33 +36,33 @@ class StepAgain:
         link: Where it is taken.
         forms: The request's and the reply's.
         column: The actions.
-        read: Reads the reply.
+        answer: Makes an answer of a reply.
         ask: Makes what asks for it in the usual way.
 
     Attributes:
         step: What was sent; set by ``send``.
-        outcome: What was read; None as long as nothing was, or where it is a step like any other.
         is_over: It is answered, or a step like any other.
-        when_taken_up: Called when it has become one, with what asks for it.
+        settle: Takes the answer.
+        when_taken_up: Called when it has become a step like any other, with what asks for it.
     """
 
     step: Repeated
+    settle: Settle
+    when_taken_up: Callable[[LinkAsk], None]
 
     def __init__(
         self,
         link: VectorLink,
         forms: tuple[StepForm, RowsForm],
         column: Column,
-        read: ReadAgain,
+        answer: Callable[[ArrayReply], Answer],
         ask: Callable[[], LinkAsk],
     ) -> None:
-        self.outcome: Any = None
         self.is_over = False
-        self.when_taken_up: Callable[[LinkAsk], None]
         self._link = link
         self._request, self._reply = forms
         self._column = column
-        self._read = read
+        self._answer = answer
         self._ask = ask
 
     def send(self) -> bool:
@@ -84,8 +81,8 @@ class StepAgain:
             self.take_up()
             return False
         *columns, rewards, flags = found
-        self.outcome = self._read(ArrayReply(Batch(columns=[*columns]), bytes(rewards), bytes(flags)))
         self.is_over = True
+        self.settle(self._answer(ArrayReply(Batch(columns=[*columns]), bytes(rewards), bytes(flags))))
         return True
 
     def take_up(self) -> None:

@@ -67,7 +67,7 @@ class Rounds:
         """Takes a step in a known form, where the calling thread has the connections and nothing else is under way.
 
         Args:
-            again: The step. It ends with an outcome, or as any other: then ``wait`` and ``take`` see to it.
+            again: The step, whose answer ``take`` gives as that of any other.
             timeout: Its deadline.
 
         Returns:
@@ -77,6 +77,7 @@ class Rounds:
             return False
         # Should the call be interrupted, its inbox is forgotten; as any other step it has the time that is left.
         usual = Round([], timeout, self._inbox)
+        again.settle = self._inbox.put
         again.when_taken_up = partial(self._take_up, again, usual)
         return self._call(partial(self._exchange, again, usual.deadline)) and again.is_over
 

@@ -21,7 +21,7 @@ from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer, Ask, MakeError, Settle
 from openenv_gym.bridge.lanes.group import Episodes
 from openenv_gym.bridge.lanes.link import LinkAsk, VectorLink
-from openenv_gym.bridge.lanes.repeating import ArrayReply, Manner, ReadAgain, Repeater, StepAgain
+from openenv_gym.bridge.lanes.repeating import Manner, Repeater, StepAgain
 from openenv_gym.bridge.lanes.vector_rows import RowsReader
 from openenv_gym.bridge.rows import Row, Rows
 from openenv_gym.bridge.servers.server import Server
@@ -186,7 +186,8 @@ class VectorGroup:
 
     def step(self, written: Written, next_seeds: Mapping[int, int], timeout: float | None) -> list[Ask]:
         """Asks lanes to step."""
-        batch = self._forms_of_writing.actions.batch
+        assert self._forms is not None  # write() made them
+        batch = self._forms.actions.batch
         return self.ask(
             "step",
             written.lanes,
@@ -200,54 +201,27 @@ class VectorGroup:
         )
 
     def again(
-        self,
-        interface: Interface,
-        written: Written,
-        next_seeds: Mapping[int, int],
-        timeout: float | None,
-        states: LaneStates,
+        self, written: Written, next_seeds: Mapping[int, int], seeds_version: int, timeout: float | None
     ) -> StepAgain | None:
-        """A step of all lanes that is like the one before; None where there is no such, or the lanes are not all.
+        """A step that is like the one before; None where there is no such.
 
-        Its outcome are the rows.
+        Args:
+            written: The actions.
+            next_seeds: As for ``step``.
+            seeds_version: Another number with other seeds.
+            timeout: As for ``step``.
         """
-        if len(written.lanes) != len(states):
-            return None
-
-        def read(reply: ArrayReply) -> Rows:
-            return self._read(interface, Answer(self, "step", written.lanes, reply), states)
-
-        return self._again(written, next_seeds, states.seeds_version, timeout, read)
-
-    def one_again(self, written: Written, timeout: float | None, state: LaneState) -> StepAgain | None:
-        """The same for the only lane, which is sent no seeds; the outcome is its row, or why that cannot be read."""
-
-        def read(reply: ArrayReply) -> Row | OpenEnvGymError:
-            try:
-                return self._forms_of_writing.rows.one(Answer(self, "step", written.lanes, reply), state)
-            except OpenEnvGymError as error:
-                return error
-
-        return self._again(written, {}, 0, timeout, read)
-
-    def _again(
-        self, written: Written, next_seeds: Mapping[int, int], version: int, timeout: float | None, read: ReadAgain
-    ) -> StepAgain | None:
         actions = written.actions
         if not isinstance(actions, np.ndarray):
             return None
         numbers = self._by_number(written.lanes)
-        manner = Manner(actions.nbytes, _deadline(timeout), version)
+        manner = Manner(actions.nbytes, _deadline(timeout), seeds_version)
         forms = self._repeater.forms(tuple(numbers), manner, partial(_ahead, next_seeds, written.lanes))
         if forms is None:
             return None
+        answer = partial(Answer, self, "step", written.lanes)
         ask = partial(LinkAsk, self, self.link, numbers, "step", _never)
-        return StepAgain(self.link, forms, little_endian(actions), read, ask)
-
-    @property
-    def _forms_of_writing(self) -> _Forms:
-        assert self._forms is not None  # write() made them
-        return self._forms
+        return StepAgain(self.link, forms, little_endian(actions), answer, ask)
 
     def read(self, interface: Interface, answers: Sequence[Answer], states: LaneStates) -> list[Rows]:
         """Reads answers to resets and steps, each for itself."""

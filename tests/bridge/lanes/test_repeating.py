@@ -33,6 +33,15 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> list[Repeated]:
     return noted_repetitions(monkeypatch)
 
 
+def after_six_steps(server: RunningServer, **keywords: Any) -> RemoteVectorEnv:
+    """An environment that knows the form of its steps."""
+    env = RemoteVectorEnv(server.base_url, num_envs=LANES, **keywords)
+    env.reset(seed=1)
+    for _ in range(6):
+        env.step(np.ones(LANES, np.int64))
+    return env
+
+
 def in_the_usual_way(env: RemoteVectorEnv, actions: Any) -> Any:
     env.step_async(actions)
     return env.step_wait()
@@ -66,10 +75,7 @@ def test_a_single_environment_takes_them_too(server: RunningServer, answered: li
 
 
 def test_actions_outside_the_space_reach_nobody(server: RunningServer, answered: list[Repeated]) -> None:
-    env = RemoteVectorEnv(server.base_url, num_envs=LANES)
-    env.reset(seed=1)
-    for _ in range(6):
-        env.step(np.ones(LANES, np.int64))
+    env = after_six_steps(server)
     with pytest.raises(errors.InvalidAction, match="lane 2"):
         env.step(np.array([1, 1, 99, 1]))
     assert env.step(np.ones(LANES, np.int64))[0][:, 0].tolist() == [7.0] * LANES
@@ -78,10 +84,7 @@ def test_actions_outside_the_space_reach_nobody(server: RunningServer, answered:
 
 
 def test_a_slow_one_goes_the_usual_way_and_is_late_in_it(server: RunningServer, answered: list[Repeated]) -> None:
-    env = RemoteVectorEnv(server.base_url, num_envs=LANES, timeouts={"step": 1.0})
-    env.reset(seed=1)
-    for _ in range(6):
-        env.step(np.ones(LANES, np.int64))
+    env = after_six_steps(server, timeouts={"step": 1.0})
     count = len(answered)
     assert env.step(np.full(LANES, 60))[0][:, 0].tolist() == [7.0] * LANES  # a tenth of a second
     assert len(answered) == count
@@ -95,20 +98,14 @@ def test_a_slow_one_goes_the_usual_way_and_is_late_in_it(server: RunningServer, 
 
 
 def test_a_lane_that_fails_in_one_is_told(server: RunningServer) -> None:
-    env = RemoteVectorEnv(server.base_url, num_envs=LANES)
-    env.reset(seed=1)
-    for _ in range(6):
-        env.step(np.ones(LANES, np.int64))
+    env = after_six_steps(server)
     with pytest.raises(errors.ExecutionError, match="lane 3"):
         env.step(np.array([1, 1, 1, 62]))
     env.close()
 
 
 def test_a_reward_that_is_missing_in_one_is_told(server: RunningServer) -> None:
-    env = RemoteVectorEnv(server.base_url, num_envs=LANES)
-    env.reset(seed=1)
-    for _ in range(6):
-        env.step(np.ones(LANES, np.int64))
+    env = after_six_steps(server)
     _, rewards, *_, infos = env.step(np.array([1, 63, 1, 1]))
     assert infos["reward_missing"].tolist() == [False, True, False, False]
     assert rewards.tolist() == [7.0, 0.0, 7.0, 7.0]
@@ -128,10 +125,7 @@ def test_what_they_return_is_the_callers_own(server: RunningServer, answered: li
 
 def test_a_killed_server_is_a_connection_lost() -> None:
     with running_server(WALKS) as dying:
-        env = RemoteVectorEnv(dying.base_url, num_envs=LANES)
-        env.reset(seed=1)
-        for _ in range(6):
-            env.step(np.ones(LANES, np.int64))
+        env = after_six_steps(dying)
         os.kill(dying.pid, signal.SIGKILL)
         with pytest.raises(errors.ConnectionLost):
             env.step(np.ones(LANES, np.int64))
@@ -139,10 +133,7 @@ def test_a_killed_server_is_a_connection_lost() -> None:
 
 
 def test_an_interrupt_in_the_midst_of_one_loses_the_sessions(server: RunningServer) -> None:
-    env = RemoteVectorEnv(server.base_url, num_envs=LANES)
-    env.reset(seed=1)
-    for _ in range(6):
-        env.step(np.ones(LANES, np.int64))
+    env = after_six_steps(server)
     timer = threading.Timer(0.02, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
