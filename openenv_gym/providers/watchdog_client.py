@@ -133,19 +133,24 @@ class WatchdogClient:
             OpenEnvGymError: The other user's failure to start it.
         """
         self._send("acquire", key=key, linger=linger)
+        is_taken = False
         while True:
             message = self._receive(deadline.remaining(at_most=0.5))
             if message is None:
                 tick()
-                if deadline.passed:
+                if not deadline.passed:
+                    continue
+                if is_taken:
                     raise ServerStartError(f"The server did not become ready within {deadline.seconds:g} s.")
-                continue
-            if message["event"] == "failed":
-                raise _failure_from_json(message["error"])
-            if message["event"] in ("start", "ready"):
-                self.server_id = message["server_id"]
-                is_ready = message["event"] == "ready"
-                return Ready(message["base_url"], message["token"]) if is_ready else None
+                raise WatchdogSilent
+            match message["event"]:
+                case "waiting":
+                    is_taken = True
+                case "failed":
+                    raise _failure_from_json(message["error"])
+                case "start" | "ready" as event:
+                    self.server_id = message["server_id"]
+                    return Ready(message["base_url"], message["token"]) if event == "ready" else None
 
     def spawn(self, argv: list[str], *, cwd: str, env: Mapping[str, str], deadline: Deadline) -> int:
         """See ``Owner.spawn``."""
@@ -338,8 +343,8 @@ def pause_before_another(deadline: Deadline) -> None:
     """
     if deadline.passed:
         raise ProviderError(
-            "The pool was shut down before and is still ending its servers, because what runs them does not answer. "
-            "For containers: does `docker info`?"
+            "The pool takes nobody: it was shut down before and is still ending its servers, because what runs them "
+            "does not answer, or this machine is too busy. For containers: does `docker info`?"
         )
     time.sleep(_PAUSE_SECONDS)
 

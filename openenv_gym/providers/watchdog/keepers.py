@@ -36,7 +36,7 @@ from typing import Any
 from openenv_gym.providers.watchdog.bounded_log import tail
 from openenv_gym.providers.watchdog.connection import Connection
 from openenv_gym.providers.watchdog.orphans import KEEPER_VARIABLE
-from openenv_gym.providers.watchdog.servers import Server, Servers
+from openenv_gym.providers.watchdog.servers import DEAF_SECONDS, Server, Servers
 
 LOST_EXIT_CODE = -signal.SIGKILL
 """How a server has ended of which nobody can tell any more."""
@@ -71,6 +71,10 @@ class KeptServer:
         """Asks it to end (SIGTERM) or ends it (SIGKILL)."""
         self._ending = number
         self.tell_end()
+
+    def is_not_gone(self) -> None:
+        """Its keeper is deaf."""
+        self._keeper.is_deaf()
 
     def start(self) -> None:
         """Its starter says that it runs."""
@@ -152,6 +156,9 @@ class _Keeper:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._has_answered = False
+        self._began = 0.0
+        self._is_deaf = False
+        self._was_deaf = False
         self._replaced_at: collections.deque[float] = collections.deque(maxlen=_MOST_REPLACEMENTS)
 
     @property
@@ -167,6 +174,13 @@ class _Keeper:
     def tell(self, event: str, **data: Any) -> None:
         if self._connection is not None:
             self._connection.tell(event, **data)
+
+    def is_deaf(self) -> None:
+        """Its process is killed: another takes its place, unless that is one itself."""
+        # One that has only just taken the place may still be at what the one before it did not do.
+        if self._process is not None and time.monotonic() - self._began >= DEAF_SECONDS:
+            self._is_deaf = True
+            self._process.kill()
 
     def leave(self) -> None:
         if self._process is None or self._connection is None:
@@ -186,7 +200,9 @@ class _Keeper:
             except OSError:
                 ours.close()
                 raise
+        self._began = time.monotonic()
         self._has_answered = False
+        self._was_deaf, self._is_deaf = self._is_deaf, False
         self._connection = Connection(ours)
         self._selector.register(ours, selectors.EVENT_READ, functools.partial(self._hear, self._connection))
 
@@ -227,7 +243,7 @@ class _Keeper:
             self._servers.ended(kept.server, exit_code, is_left=is_left)
 
     def _lost(self) -> None:
-        """Its process has died: what it kept is given to another, unless it died at once, or dies often."""
+        """Its process has died: what it kept is given to another, unless that would not help."""
         assert self._process is not None
         self._process.kill()
         exit_code, self._process, self._connection = self._process.wait(), None, None
@@ -245,7 +261,8 @@ class _Keeper:
     def _may_be_replaced(self) -> bool:
         times = self._replaced_at
         dies_often = len(times) == times.maxlen and time.monotonic() - times[0] < _REPLACEMENTS_SECONDS
-        return self._has_answered and not dies_often
+        stays_deaf = self._is_deaf and self._was_deaf
+        return self._has_answered and not dies_often and not stays_deaf
 
     def _runs_again(self) -> bool:
         self._replaced_at.append(time.monotonic())

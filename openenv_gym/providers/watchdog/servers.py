@@ -13,6 +13,10 @@ from typing import Any, Protocol
 GRACE_SECONDS = 2.0
 """How long a server may take to end when asked, before it is killed."""
 
+DEAF_SECONDS = 60.0
+"""How long what was killed may take to be gone, before who had to end it is taken for deaf. An engine's calls and the
+tries of its keeper take half of that."""
+
 
 class User(Protocol):
     """A connection of a process that uses a server."""
@@ -26,6 +30,9 @@ class Resource(Protocol):
 
     def signal(self, number: int) -> None:
         """Asks it to end (SIGTERM) or ends it (SIGKILL)."""
+
+    def is_not_gone(self) -> None:
+        """It should be gone since long: whoever had to end it does not answer."""
 
 
 class Phase(Enum):
@@ -45,8 +52,9 @@ class Server:
         starter: The user who starts it, among the users.
         linger: Seconds that it outlives its last user; as the latest user wished.
         users: Those who use it or wait for it, in the order they came.
+        is_killed: Whether it was told to end at once.
         is_left: Whether it was given up before it was gone.
-        ends_at: When it has to end for want of users, or be killed when it is ending already.
+        ends_at: When it has to end for want of users, or be killed when it is ending already, or be gone when killed.
         exit_code: How its process or what was kept ended, if it did.
         waiting_for_end: Who is told when it is gone.
     """
@@ -59,6 +67,7 @@ class Server:
     users: dict[User, None] = field(default_factory=dict)
     resource: Resource | None = None
     exit_code: int | None = None
+    is_killed: bool = False
     is_left: bool = False
     base_url: str = ""
     token: str | None = None
@@ -114,6 +123,8 @@ class Servers:
         if server.phase is Phase.READY:
             server.ends_at = None
             _tell_ready(server, user)
+        else:
+            user.tell("waiting")
 
     def ready(self, user: User, base_url: str, token: str | None) -> None:
         """The starter says that its server answers; all its users are told, the starter among them."""
@@ -181,15 +192,20 @@ class Servers:
         self._forget(server)
 
     def end_those_due(self) -> None:
-        """Ends servers whose linger is over and kills those that did not end when asked."""
+        """Ends servers whose linger is over, kills those that did not end when asked, and tells of what stays."""
         for server in self:
             if server.ends_at is None or server.ends_at > self._now():
                 continue
             if server.phase is Phase.READY:
                 self.end(server)
-            elif server.resource is not None:
-                server.resource.signal(signal.SIGKILL)
+            elif server.resource is None:
                 server.ends_at = None
+            elif server.is_killed:
+                server.ends_at = self._now() + DEAF_SECONDS
+                server.resource.is_not_gone()
+            else:
+                server.ends_at, server.is_killed = self._now() + DEAF_SECONDS, True
+                server.resource.signal(signal.SIGKILL)
 
     def seconds_until_due(self) -> float | None:
         """How long ``end_those_due`` has nothing to do; None for ever."""

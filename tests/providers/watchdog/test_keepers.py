@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import selectors
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ from openenv_gym_protocol.errors import ProviderError, ServerStartError
 from openenv_gym.providers import pool
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import pool_location
+from openenv_gym.providers.watchdog import keepers
 from openenv_gym.providers.watchdog.keepers import LOST_EXIT_CODE
+from openenv_gym.providers.watchdog.servers import Servers
 from openenv_gym.providers.watchdog_client import WatchdogClient, own_server
 from tests.support.log_records import records_of_ours
-from tests.support.pools import all_end, eventually, keepers_of
+from tests.support.pools import PATIENCE, all_end, eventually, keepers_of, watchdog_of
 
 PROGRAM = Path(__file__).parents[2] / "support" / "programs" / "scripted_keeper.py"
 
@@ -214,9 +217,57 @@ def test_a_start_while_a_shutdown_still_ends_the_servers_before_says_so(notes: N
     watching = WatchdogClient.connect(Deadline(10))
     watching._send("shutdown")
     watching._await("ending", seconds=10.0)
-    with pytest.raises(ProviderError, match=r"was shut down before.*`docker info`"):
-        own_server(Deadline(0.5))
-    # The next one hears.
-    keeper().kill()
+    deaf = keeper()
+    try:
+        with pytest.raises(ProviderError, match=r"was shut down before.*`docker info`"):
+            own_server(Deadline(0.5))
+    finally:
+        # The next one hears.
+        deaf.kill()
     for client in (owner, watching):
         client.close()
+
+
+def test_a_watchdog_that_does_not_answer_takes_nobody() -> None:
+    owner = own_server(Deadline(10))
+    watchdog = watchdog_of(pool_location().directory)
+    watchdog.suspend()
+    try:
+        with pytest.raises(ProviderError, match="The pool takes nobody"):
+            own_server(Deadline(0.5))
+    finally:
+        watchdog.resume()
+    owner.stop()
+
+
+class Ears:
+    """A user, who notes what a server's end left."""
+
+    def __init__(self) -> None:
+        self.heard: list[dict[str, Any]] = []
+
+    def tell(self, event: str, **data: Any) -> None:
+        self.heard.append({"event": event, **data})
+
+
+@pytest.mark.parametrize(("manner", "is_left"), [("is deaf", False), ("is ever deaf", True)])
+def test_a_keeper_that_is_deaf_is_replaced_once(
+    manner: str, is_left: bool, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keepers, "DEAF_SECONDS", 0.0)
+    servers, user, selector = Servers(), Ears(), selectors.DefaultSelector()
+    servers.acquire(user, None, 0.0)
+    (server,) = servers
+    kept_here = keepers.Keepers(tmp_path, servers, selector)
+    kept_here.keep(server, "key", [sys.executable, str(PROGRAM), str(notes.path)], {"KEEPER": manner})
+    servers.end(server, waiting=user)
+    deadline, unanswered = Deadline(PATIENCE), 0
+    while server.resource is not None and not deadline.passed:
+        for ready, _ in selector.select(0.1):
+            ready.data()
+        if server.resource is not None and notes.events.count("kill") > unanswered:
+            unanswered += 1
+            server.resource.is_not_gone()
+    assert len(notes.keepers) == 2
+    assert user.heard[-1] == {"event": "stopped", "is_left": is_left}
+    kept_here.leave()

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from openenv_gym.providers.watchdog.servers import GRACE_SECONDS, Server, Servers
+from openenv_gym.providers.watchdog.servers import DEAF_SECONDS, GRACE_SECONDS, Server, Servers
+
+NOT_GONE = 0
+"""Among the signals: that it is not gone."""
 
 
 class RecordedUser:
@@ -26,6 +29,9 @@ class RecordedResource:
 
     def signal(self, number: int) -> None:
         self.signals.append(number)
+
+    def is_not_gone(self) -> None:
+        self.signals.append(NOT_GONE)
 
 
 class Clock:
@@ -66,10 +72,10 @@ def test_the_first_user_starts_and_the_others_wait(servers: Servers) -> None:
     _, first = starting(servers)
     second = RecordedUser()
     servers.acquire(second, "key", 60.0)
-    assert (first.events, second.events) == (["start"], [])
+    assert (first.events, second.events) == (["start"], ["waiting"])
     servers.ready(first, "http://here", "token")
     assert first.events == ["start", "ready"]
-    assert second.heard == [
+    assert second.heard[1:] == [
         {"event": "ready", "server_id": first.heard[0]["server_id"], "base_url": "http://here", "token": "token"}
     ]
 
@@ -85,7 +91,7 @@ def test_only_the_starter_can_say_that_it_is_ready(servers: Servers) -> None:
     servers.acquire(second, "key", 60.0)
     servers.ready(second, "http://wrong", None)
     assert not server.is_ready
-    assert second.events == []
+    assert second.events == ["waiting"]
 
 
 def test_a_server_that_ended_before_it_was_ready_is_given_to_nobody(servers: Servers) -> None:
@@ -126,6 +132,16 @@ def test_a_server_that_does_not_end_is_killed_after_its_grace(servers: Servers, 
     assert len(servers) == 0
 
 
+def test_a_server_that_is_there_long_after_its_kill_is_told_again_and_again(servers: Servers, clock: Clock) -> None:
+    server, _, resource = running(servers)
+    servers.end(server)
+    for seconds in (GRACE_SECONDS, DEAF_SECONDS, DEAF_SECONDS):
+        assert servers.seconds_until_due() == seconds
+        clock.now += seconds
+        servers.end_those_due()
+    assert resource.signals == [signal.SIGTERM, signal.SIGKILL, NOT_GONE, NOT_GONE]
+
+
 def test_an_ending_server_is_handed_to_nobody(servers: Servers) -> None:
     server, _, _ = running(servers)
     servers.end(server)
@@ -155,7 +171,7 @@ def test_a_failure_is_told_to_those_who_wait_and_ends_the_server(servers: Server
     second = RecordedUser()
     servers.acquire(second, "key", 60.0)
     servers.failed(first, {"message": "why"})
-    assert second.heard == [{"event": "failed", "error": {"message": "why"}}]
+    assert second.heard == [{"event": "waiting"}, {"event": "failed", "error": {"message": "why"}}]
     assert isinstance(server.resource, RecordedResource)
     assert server.resource.signals == [signal.SIGKILL]
     servers.acquire(second, "key", 60.0)
@@ -168,11 +184,11 @@ def test_a_starter_that_dies_is_followed_by_the_next_in_line(servers: Servers) -
     servers.acquire(second, "key", 60.0)
     servers.acquire(third, "key", 60.0)
     servers.leave(first)
-    assert (second.events, third.events) == (["start"], [])
+    assert (second.events, third.events) == (["waiting", "start"], ["waiting"])
     servers.ended(old, -9)
-    assert (second.events, third.events) == (["start"], [])
+    assert (second.events, third.events) == (["waiting", "start"], ["waiting"])
     servers.ready(second, "http://here", None)
-    assert third.events == ["ready"]
+    assert third.events == ["waiting", "ready"]
 
 
 def test_a_waiting_user_that_leaves_changes_nothing(servers: Servers) -> None:
@@ -183,7 +199,7 @@ def test_a_waiting_user_that_leaves_changes_nothing(servers: Servers) -> None:
     servers.leave(second)
     servers.ready(first, "http://here", None)
     assert server.is_ready
-    assert second.events == []
+    assert second.events == ["waiting"]
 
 
 def test_a_server_without_a_process_is_forgotten_as_soon_as_it_ends(servers: Servers) -> None:

@@ -26,7 +26,7 @@ LEAVING: dict[str, dict[str, object]] = {
 def main() -> None:
     """Answers until the watchdog's end."""
     watchdog, notes, manner = socket.socket(fileno=0), Path(sys.argv[1]), os.environ.get("KEEPER", "")
-    is_deaf = manner == "is deaf" and not notes.exists()
+    is_deaf = manner == "is ever deaf" or (manner == "is deaf" and not notes.exists())
     if manner == "dies" or (manner == "dies again" and notes.exists()):
         raise SystemExit("no engine anywhere")
     with notes.open("a", encoding="utf-8") as out, watchdog.makefile("rb") as lines:
