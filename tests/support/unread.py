@@ -76,3 +76,9 @@ class Unsent:
 
     def resume_reading(self) -> None:
         self.is_read = True
+
+    def lend(self, when_ended: Callable[[], None]) -> None:
+        pass
+
+    def take_back(self) -> None:
+        pass

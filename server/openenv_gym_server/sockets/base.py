@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
+
+from openenv_gym_server.sockets.line import Line
 
 
 class Socket(Protocol):
@@ -28,6 +31,19 @@ class Socket(Protocol):
 
     def resume_reading(self) -> None:
         """Reads on."""
+
+    def lend(self, when_ended: Callable[[], None]) -> Line | None:
+        """Lends the connection to a thread, which reads and answers what comes after the message received just now.
+
+        Args:
+            when_ended: Called on the event loop, under the line's lock, when the thread has it no more.
+
+        Returns:
+            The line; None where it cannot be lent now.
+        """
+
+    def take_back(self) -> None:
+        """Takes the connection back, if it is lent. Whatever else is asked of a socket does so first."""
 
 
 class Conversation(Protocol):

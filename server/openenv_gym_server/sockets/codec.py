@@ -56,6 +56,11 @@ class FrameReader:
         self._parts = bytearray()
         self._parts_opcode: Opcode | None = None
 
+    @property
+    def is_between_messages(self) -> bool:
+        """Whether all that came is whole messages."""
+        return not self._buffer and self._parts_opcode is None
+
     def feed(self, data: bytes) -> list[Event]:
         """Takes bytes, and returns what they complete, in order.
 

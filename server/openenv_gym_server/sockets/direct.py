@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 from openenv_gym_protocol.websocket_frames import Mask, Opcode, frame
@@ -11,7 +13,8 @@ from openenv_gym_protocol.websocket_frames import Mask, Opcode, frame
 from openenv_gym_server.asgi import ABNORMAL, INTERNAL_ERROR, NO_STATUS, SERVICE_RESTART
 from openenv_gym_server.sockets.awake import Awake
 from openenv_gym_server.sockets.base import Conversation
-from openenv_gym_server.sockets.codec import FrameReader, close_answer, close_payload
+from openenv_gym_server.sockets.codec import Event, FrameReader, close_answer, close_payload
+from openenv_gym_server.sockets.line import Line
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +30,9 @@ _DRAIN_SECONDS = 5.0
 
 _UNREAD_SECONDS = 600.0
 """How long a client may leave unread what was written to it, and keep its session."""
+
+_LENT_SECONDS = 0.05
+"""How long a thread that has the line may be at one message, before the event loop takes it back to hear of others."""
 
 
 class Connections(Protocol):
@@ -91,6 +97,10 @@ class DirectSocket(asyncio.Protocol):
         self._unsent: list[str | bytes] = []
         self._pong: bytes | None = None
         self._awake = Awake(self._is_alone)
+        self._line: Line | None = None
+        self._looking_after: asyncio.TimerHandle | None = None
+        self._may_lend = False
+        """Nothing has come that would have to be taken before what a thread reads."""
 
     async def serve(self, conversation: Conversation) -> None:
         """Serves a conversation until the connection is closed."""
@@ -114,11 +124,14 @@ class DirectSocket(asyncio.Protocol):
 
     def abort(self) -> None:
         """Cuts the connection."""
+        self.take_back()
         self._end(ABNORMAL)
         self._transport.abort()
 
     def send(self, frame_: str | bytes) -> None:
         """Sends a frame, after those before it."""
+        if self._line is not None:
+            self.take_back()
         if self._closing:
             return
         if isinstance(frame_, str):
@@ -136,10 +149,12 @@ class DirectSocket(asyncio.Protocol):
 
     def close(self, code: int) -> None:
         """Closes the socket after the frames before it, and waits for the client's answer."""
+        self.take_back()
         self._close(code, close_payload(code))
 
     def shutdown(self) -> None:
         """Closes the connection because the server ends, after the answers that are under way."""
+        self.take_back()
         self._is_ending = True
         if not self._closing:
             self._set_timer(self._loop.call_later(_DRAIN_SECONDS, self._close_for_restart))
@@ -166,17 +181,35 @@ class DirectSocket(asyncio.Protocol):
         """Takes bytes of the client."""
         self._heard = True
         self._awake.received()
-        reader = self._reader
-        for opcode, payload in reader.feed(data):
-            if opcode is _TEXT or opcode is _BINARY:
-                if not (self._closing or self._is_ending):
-                    self._conversation.receive(payload)
-            else:
-                self._control(opcode, cast(bytes, payload))
-        if reader.violation is not None and not self._closing:
-            logger.info("A client broke the WebSocket protocol: %s.", reader.violation.reason)
-            self._close(reader.violation.code, close_payload(*reader.violation))
-            self._stop_writing()
+        events = self._reader.feed(data)
+        self._may_lend = len(events) == 1 and self._reader.is_between_messages
+        self._take(events)
+
+    def lend(self, when_ended: Callable[[], None]) -> Line | None:
+        """Lends the connection to a thread, where the loop has nothing else to do with it, or with another one."""
+        fd = self._free_descriptor()
+        if fd is None:
+            return None
+        self._transport.pause_reading()
+        line = Line(fd, self._reader, self._loop, give_back=self._given_back, when_ended=when_ended)
+        self._line = line
+        self._looking_after = self._loop.call_later(_LENT_SECONDS, self._look_after_line)
+        return line
+
+    def take_back(self) -> None:
+        """Takes the connection back, if it is lent, with all that the thread leaves."""
+        line, self._line = self._line, None
+        if line is None:
+            return
+        if self._looking_after is not None:
+            self._looking_after.cancel()
+        self._heard, self._may_lend = True, False
+        left = line.end()
+        if left.unsent:
+            self._transport.write(left.unsent)
+        if self._reading and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self._take(left.events)
 
     def eof_received(self) -> None:
         """Learns that the client sends no more; the transport closes once what was written before is read."""
@@ -204,6 +237,7 @@ class DirectSocket(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Learns that the connection is no more."""
         del exc
+        self.take_back()
         self._end(ABNORMAL)
         self._set_timer(None)
         self._forget_unread()
@@ -214,6 +248,44 @@ class DirectSocket(asyncio.Protocol):
     def _is_alone(self) -> bool:
         """Whether the server has nothing to do but to wait for this client."""
         return len(self._connections) == 1 and not (self._closing or self._conversation.is_busy)
+
+    def _take(self, events: Sequence[Event]) -> None:
+        for opcode, payload in events:
+            if opcode is _TEXT or opcode is _BINARY:
+                if not (self._closing or self._is_ending):
+                    self._conversation.receive(payload)
+            else:
+                self._control(opcode, cast(bytes, payload))
+        violation = self._reader.violation
+        if violation is not None and not self._closing:
+            logger.info("A client broke the WebSocket protocol: %s.", violation.reason)
+            self._close(violation.code, close_payload(*violation))
+            self._stop_writing()
+
+    def _free_descriptor(self) -> int | None:
+        """What a thread may read and write, while nothing waits to be read or written here, and nobody else is here."""
+        is_idle = self._may_lend and self._reading and self._writable and self._line is None
+        if not is_idle or self._closing or self._is_ending or len(self._connections) != 1:
+            return None
+        transport = self._transport
+        if transport.get_write_buffer_size() or transport.get_extra_info("sslcontext") is not None:
+            return None
+        connected = transport.get_extra_info("socket")
+        return None if connected is None else connected.fileno()
+
+    def _given_back(self, line: Line) -> None:
+        if line is self._line:
+            self.take_back()
+
+    def _look_after_line(self) -> None:
+        line = self._line
+        if line is None:
+            return
+        is_busy_long = time.monotonic() - line.heard_at > _LENT_SECONDS
+        if is_busy_long or len(self._connections) != 1:
+            self.take_back()
+        else:
+            self._looking_after = self._loop.call_later(_LENT_SECONDS, self._look_after_line)
 
     def _control(self, opcode: Opcode, payload: bytes) -> None:
         if opcode is Opcode.PING:
@@ -285,7 +357,7 @@ class DirectSocket(asyncio.Protocol):
             self._set_timer(self._loop.call_later(self._ping_interval, self._ask_for_life))
 
     def _ask_for_life(self) -> None:
-        if self._heard:
+        if self._heard or self._line is not None:
             self._wait_for_silence()
             return
         # Where reading is paused no answer can be seen; the end of a client is, by writing to it.

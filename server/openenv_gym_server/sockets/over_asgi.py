@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from openenv_gym_server.asgi import ABNORMAL, NO_STATUS, Receive, Send, ended, frame_of
 from openenv_gym_server.sockets.base import Conversation
@@ -46,6 +47,12 @@ class AsgiSocket:
     def resume_reading(self) -> None:
         """Reads on."""
         self._may_read.set()
+
+    def lend(self, when_ended: Callable[[], None]) -> None:
+        """Lends nothing: the connection is the server's."""
+
+    def take_back(self) -> None:
+        """Does nothing: nothing is lent."""
 
     async def serve(self, conversation: Conversation) -> None:
         """Serves a conversation until either side closes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 
 from openenv_gym_protocol.errors import OpenEnvGymError, ProtocolFailure
 from openenv_gym_protocol.vector import codec, frames
@@ -13,6 +14,7 @@ from openenv_gym_server.asgi import NORMAL, SERVICE_RESTART, TOO_LARGE, VIOLATIO
 from openenv_gym_server.callers import CALLER
 from openenv_gym_server.service import Service
 from openenv_gym_server.sockets.base import Socket
+from openenv_gym_server.sockets.line import Line
 from openenv_gym_server.vector.link import Link
 from openenv_gym_server.vector.links import Links
 from openenv_gym_server.vector.offer import Offer
@@ -90,6 +92,14 @@ class VectorConnection:
         self._unsent += 1
         self._unsent_bytes += len(frame)
         self._socket.send(frame)
+
+    def lend(self, when_ended: Callable[[], None]) -> Line | None:
+        """Lends the connection to a thread, if nothing waits to be taken or to leave."""
+        return None if self._waiting or self._unsent else self._socket.lend(when_ended)
+
+    def take_back(self) -> None:
+        """Takes the connection back, if it is lent."""
+        self._socket.take_back()
 
     def fence(self) -> None:
         """Ends the connection, because its link is on another one now: nothing that it still brings is read."""

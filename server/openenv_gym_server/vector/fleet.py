@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import CapacityReached, OpenEnvGymError, SessionLost, StepTimeout
 from openenv_gym_protocol.vector.frames import Open, Step
-from openenv_gym_protocol.vector.lane_rules import LaneRules
 
 from openenv_gym_server.dispatch import Host
-from openenv_gym_server.loops import run_to_end
 from openenv_gym_server.service import Service
-from openenv_gym_server.session import Session, SessionState
+from openenv_gym_server.session import SessionState
 from openenv_gym_server.vector.asking import Asking, LanesRequest, StepAsking, asking, kind_of, step_asking
+from openenv_gym_server.vector.direct_steps import DirectSteps, Lender
 from openenv_gym_server.vector.gathering import Gathering
 from openenv_gym_server.vector.lane import LaneDriver, Member, Work, guarded
 from openenv_gym_server.vector.lanes import Lanes
-from openenv_gym_server.vector.many import ManyDriver
 from openenv_gym_server.vector.offer import Offer
-from openenv_gym_server.vector.parts import Part, Row, joined
+from openenv_gym_server.vector.opening import LaneOpener
+from openenv_gym_server.vector.parts import Part
 from openenv_gym_server.vector.pending import PendingRequest
 from openenv_gym_server.vector.shares import Series, Share
+from openenv_gym_server.vector.thread_steps import (
+    ThreadStep,
+    all_at_once,
+    carry_out,
+    one_after_another,
+    step_alone,
+    step_on,
+)
 from openenv_gym_server.workers.base import Job
 from openenv_gym_server.workers.thread import ThreadWorker, WorkThread
 
@@ -36,32 +43,46 @@ _GRACE = 1.0
 """Seconds in which a call that shares its thread or loop with other lanes may end after it was given up."""
 
 
+class LinkEnd(Lender, Protocol):
+    """The link that lanes belong to."""
+
+    def send(self, frame: bytes) -> None:
+        """Sends a frame that answers what was asked."""
+
+    def answered(self, request_id: int) -> None:
+        """Learns that a request was answered to its end."""
+
+    def note_under_way(self, request_id: int) -> None:
+        """Learns that a request that came on a lent line is under way."""
+
+    def take_back(self) -> None:
+        """Takes the line back, if it is lent."""
+
+
 class Fleet:
     """The lanes of one link.
 
     Args:
         service: The server's parts.
         offer: What it offers.
-        send: Takes the frames that answer what was asked.
-        answered: Called with the id of each request that was answered to its end.
+        link: The link that they belong to.
 
     Attributes:
         client_bytes: The largest frame that the client accepts.
     """
 
-    def __init__(
-        self, service: Service, offer: Offer, send: Callable[[bytes], None], answered: Callable[[int], None]
-    ) -> None:
+    def __init__(self, service: Service, offer: Offer, link: LinkEnd) -> None:
         self.client_bytes = 0
         self._service = service
         self._offer = offer
-        self._send = send
-        self._when_ended = answered
+        self._link = link
         self._lanes = Lanes()
+        self._opener = LaneOpener(service, offer, self._lanes, thread=self._inline_thread, lost=self._lost)
         self._being_opened = 0
         self._pending: dict[int, PendingRequest] = {}
         self._when_answered: dict[int, list[Callable[[], None]]] = {}
         self._thread: WorkThread | None = None
+        self._direct: DirectSteps | None = None
 
     @property
     def size(self) -> int:
@@ -93,7 +114,7 @@ class Fleet:
             )
         self._being_opened += request.lanes
         try:
-            return await (self._open_many if self._offer.traits.has_arrays else self._open_each)(request, mode)
+            return await self._opener.open(request, mode)
         finally:
             self._being_opened -= request.lanes
 
@@ -127,18 +148,19 @@ class Fleet:
         Raises:
             OpenEnvGymError: It cannot be; nothing was done.
         """
-        limit = None if self._service.config.debug else getattr(request, "deadline", None)
-        if isinstance(request, Step) and self._thread is not None and not self._offer.traits.has_arrays:
-            drivers, positions, gone = self._lanes.drivers(request.lanes)
-            asked = step_asking(request, self._offer, limit)
-            series = Series(drivers, positions)
-            pending = self._awaited(request, [series] if drivers else [], gone, limit)
-            if drivers:
-                self._thread.put(partial(_step_series, self._thread, pending, asked, series))
+        step = self.thread_step(request) if isinstance(request, Step) else None
+        if step is not None:
+            assert isinstance(request, Step)
+            assert self._thread is not None
+            assert self._direct is not None
+            if not self._direct.begin(request, step):
+                pending = self._awaited(self.unanswered(request, step), step.limit)
+                self._thread.put(partial(step_on, self._thread, pending, step))
             return
+        limit = self._limit(request)
         shares, gone = self._lanes.shares(request.lanes)
         work_of = asking(request, shares, self._offer, limit)
-        pending = self._awaited(request, shares, gone, limit)
+        pending = self._awaited(self._unanswered(request, shares, gone), limit)
         if isinstance(work_of, StepAsking) and not self._offer.traits.has_arrays and self._on_threads:
             self._step_apart(pending, work_of, shares)
         else:
@@ -163,6 +185,7 @@ class Fleet:
 
     def end(self) -> None:
         """Ends all lanes, and sends nothing any more."""
+        self._link.take_back()
         for pending in self._pending.values():
             pending.drop()
         self._pending.clear()
@@ -171,68 +194,72 @@ class Fleet:
         if self._thread is not None:
             self._thread.end()
 
-    def _awaited(
-        self, request: LanesRequest, shares: Sequence[Share | Series], gone: Sequence[int], limit: float | None
+    def thread_step(self, request: Step) -> ThreadStep | None:
+        """The step of lanes that are all here and on this connection's thread; None where it is not that.
+
+        Raises:
+            OpenEnvGymError: It cannot be carried out; nothing was done.
+        """
+        if self._thread is None:
+            return None
+        limit = self._limit(request)
+        if self._offer.traits.has_arrays:
+            return self._step_of_many(request, limit)
+        drivers, positions, gone = self._lanes.drivers(request.lanes)
+        if gone or not drivers:
+            return None
+        series = Series(drivers, positions)
+        return ThreadStep(series, partial(one_after_another, step_asking(request, self._offer, limit), series), limit)
+
+    def unanswered(self, request: Step, step: ThreadStep) -> PendingRequest:
+        """Waits for the answer of a step, which nobody else knows of yet."""
+        return self._unanswered(request, [step.share], ())
+
+    def take_up(self, pending: PendingRequest, limit: float | None, began: float) -> None:
+        """Takes a step that the thread carries out by itself as one that came the usual way.
+
+        Args:
+            pending: The step.
+            limit: Seconds until it is given up, if ever.
+            began: Since when, on the monotonic clock.
+        """
+        self._link.note_under_way(pending.request_id)
+        pending.ended = self._answered
+        self._awaited(pending, limit, began)
+
+    def _step_of_many(self, request: Step, limit: float | None) -> ThreadStep | None:
+        shares, gone = self._lanes.shares(request.lanes)
+        if gone or len(shares) != 1 or shares[0].member.session.home is not self._thread:
+            return None
+        (share,) = shares
+        work_of = asking(request, shares, self._offer, limit)
+        work = guarded(Part, share.lanes, work_of(share, self._lanes.driver(share.member)))
+        share.job = share.member.session.job(_claimed(share, work, limit), _take_nothing)
+        return ThreadStep(share, partial(all_at_once, share), limit)
+
+    def _unanswered(
+        self, request: LanesRequest, shares: Sequence[Share | Series], gone: Sequence[int]
     ) -> PendingRequest:
-        """Waits for the answers of shares; of none, the request is answered at once."""
-        pending = PendingRequest(
-            request.id, kind_of(request), max_bytes=self.client_bytes, send=self._send, ended=self._answered
-        )
-        self._pending[request.id] = pending
+        send, ended = self._link.send, self._answered
+        pending = PendingRequest(request.id, kind_of(request), max_bytes=self.client_bytes, send=send, ended=ended)
         for lane in gone:
             pending.fail([lane], SessionLost(self._lanes.why_gone(lane)))
         for share in shares:
             pending.add(share)
-        if not shares:
-            pending.settle_if_empty()
-        elif limit is not None:
-            pending.timer = asyncio.get_running_loop().call_later(limit, self._give_up_late, pending, limit)
         return pending
 
-    async def _open_each(self, request: Open, mode: AutoresetMode) -> list[int]:
-        traits = self._offer.traits
-        sessions = await self._service.sessions.open_lanes(request.lanes, thread=self._inline_thread)
-        numbers = self._lanes.numbers(request.lanes)
-        for number, session in zip(numbers, sessions, strict=True):
-            rules = LaneRules(
-                mode,
-                request.max_episode_steps,
-                seed_supported=traits.seed_supported,
-                seeded_stream=traits.seeded_stream,
-            )
-            self._lanes.add(LaneDriver(self._member(request, session, (number,)), rules))
-        return numbers
+    def _awaited(self, pending: PendingRequest, limit: float | None, began: float | None = None) -> PendingRequest:
+        """Waits for the answers of shares; of none, the request is answered at once."""
+        self._pending[pending.request_id] = pending
+        if not pending.unsettled:
+            pending.settle_if_empty()
+        elif limit is not None:
+            left = limit if began is None else max(0.0, limit - (time.monotonic() - began))
+            pending.timer = asyncio.get_running_loop().call_later(left, self._give_up_late, pending, limit)
+        return pending
 
-    async def _open_many(self, request: Open, mode: AutoresetMode) -> list[int]:
-        self._offer.require_layouts()
-        arguments: dict[str, Any] = {"autoreset": str(mode)}
-        if request.max_episode_steps is not None:
-            arguments["max_episode_steps"] = request.max_episode_steps
-        session = await self._service.sessions.open_vector(request.lanes, thread=self._inline_thread, **arguments)
-        numbers = self._lanes.numbers(request.lanes)
-        member = self._member(request, session, tuple(numbers))
-        member.is_many = True
-        try:
-            driver = ManyDriver(member, mode)
-        except BaseException:
-            # Nobody else knows of the session.
-            session.on_lost = None
-            self._service.sessions.close(session)
-            raise
-        self._lanes.add(driver)
-        return numbers
-
-    def _member(self, request: Open, session: Session, lanes: tuple[int, ...]) -> Member:
-        member = Member(
-            session=session,
-            lanes=lanes,
-            offer=self._offer,
-            options=request.options,
-            render_mode=request.render_mode,
-        )
-        session.on_lost = partial(self._lost, member)
-        session.host.as_columns = self._offer.observations is not None
-        return member
+    def _limit(self, request: LanesRequest) -> float | None:
+        return None if self._service.config.debug else getattr(request, "deadline", None)
 
     def _inline_thread(self) -> WorkThread | None:
         """The one thread of this connection's inline lanes: a batch of them must not hold up the event loop."""
@@ -243,6 +270,7 @@ class Fleet:
                 self._thread = WorkThread(asyncio.get_running_loop(), "openenv-gym-lanes")
             except RuntimeError as error:
                 raise CapacityReached(f"The server has no thread for another connection: {error}.") from error
+            self._direct = DirectSteps(self._thread, self, self._link)
         return self._thread
 
     def _job(self, pending: PendingRequest, share: Share, work_of: Asking, limit: float | None) -> Job:
@@ -263,7 +291,7 @@ class Fleet:
         for share in shares:
             driver = cast(LaneDriver, self._lanes.driver(share.member))
             worker = cast(ThreadWorker, share.member.session.worker)
-            worker.call(partial(_step_alone, asked, share, driver, gathering))
+            worker.call(partial(step_alone, asked, share, driver, gathering))
 
     def _submit(self, shares: Sequence[Share], jobs: Sequence[Job]) -> None:
         together = []
@@ -274,13 +302,13 @@ class Fleet:
             else:
                 session.worker.submit(job)
         if together and self._thread is not None:
-            self._thread.put(partial(_carry_out, self._thread, together))
+            self._thread.put(partial(carry_out, self._thread, together))
 
     def _answered(self, pending: PendingRequest, frames: Sequence[bytes]) -> None:
         del self._pending[pending.request_id]
-        self._when_ended(pending.request_id)
+        self._link.answered(pending.request_id)
         for frame in frames:
-            self._send(frame)
+            self._link.send(frame)
         for done in self._when_answered.pop(pending.request_id, ()):
             done()
 
@@ -318,6 +346,7 @@ class Fleet:
             self._service.sessions.give_up(member.session, f"a call. {reason}")
 
     def _lost(self, member: Member, error: OpenEnvGymError) -> None:
+        self._link.take_back()
         member.closed.update(member.lanes)
         self._lanes.lose(member, error.message)
         session = member.session
@@ -362,33 +391,8 @@ def _claimed(share: Share, work: Work, limit: float | None) -> Work:
     return claimed
 
 
-def _step_series(thread: WorkThread, pending: PendingRequest, asked: StepAsking, series: Series) -> None:
-    """Steps lanes one after another, and hands all results to the event loop at once."""
-    answers: list[Part | Row] = []
-    while (place := series.claim()) is not None:
-        driver = series.drivers[place]
-        if driver.lane not in series.settled:
-            answers.append(asked.at_once(driver, series.positions[place]))
-    thread.deliver(partial(pending.answered, series), joined(answers))
-
-
-def _step_alone(asked: StepAsking, share: Share, driver: LaneDriver, gathering: Gathering) -> None:
-    gathering.put(share, asked.at_once(driver, share.positions[0]) if share.begin() else None)
-
-
-def _carry_out(thread: WorkThread, jobs: Sequence[Job]) -> None:
-    """Runs the jobs of a batch one after another, and hands all results to the event loop at once."""
-    results = [run_to_end(job.work()) for job in jobs]
-    thread.deliver(_reply_all, [(job.reply, result) for job, result in zip(jobs, results, strict=True)])
-
-
-def _reply_all(replies: Sequence[tuple[Callable[[Any], None], Any]]) -> None:
-    for reply, result in replies:
-        try:
-            reply(result)
-        except Exception:
-            # The other lanes' answers go out all the same.
-            logger.exception("An answer was lost by a fault of the server.")
+def _take_nothing(_: Any) -> None:
+    """What becomes of a job's result where its thread hands it on by itself."""
 
 
 async def _nothing(_: Host) -> None:

@@ -25,6 +25,7 @@ from openenv_gym_protocol.vector.resuming import KeptFrames
 
 from openenv_gym_server.asgi import ended
 from openenv_gym_server.service import Service
+from openenv_gym_server.sockets.line import Line
 from openenv_gym_server.vector.asking import ASKED, LanesRequest
 from openenv_gym_server.vector.fleet import Fleet
 from openenv_gym_server.vector.lane import Member
@@ -44,6 +45,12 @@ class Carrier(Protocol):
 
     def fence(self) -> None:
         """Ends the connection, because its link is on another one now: nothing that it still brings is read."""
+
+    def lend(self, when_ended: Callable[[], None]) -> Line | None:
+        """Lends the connection to a thread, if nothing else is read or written."""
+
+    def take_back(self) -> None:
+        """Takes the connection back, if it is lent."""
 
 
 class Link:
@@ -86,7 +93,7 @@ class Link:
         self._cancels: set[int] = set()
         self._most = 2 * service.config.max_lanes + 64
         self._most_bytes = 2 * service.config.max_frame_bytes
-        self._fleet = Fleet(service, offer, self._put, self._forget)
+        self._fleet = Fleet(service, offer, self)
         self._fleet.client_bytes = client_bytes
 
     @property
@@ -103,6 +110,7 @@ class Link:
         Raises:
             ProtocolFailure: The request is older than one that came before, or wrong about what was received.
         """
+        self.take_back()
         if self._kept is None or request.epoch <= self._epoch:
             raise ProtocolFailure(f"The link was resumed by a later request than this one of epoch {request.epoch}.")
         missed = self._kept.after(request.ack)
@@ -171,15 +179,47 @@ class Link:
             self._fault(request.id, error)
         if type(request) is frames.Cancel or not self._is_open(request.id):
             # Cancels are counted apart, so that they take no room from what they give up.
-            self._forget(request.id)
+            self.answered(request.id)
 
-    def _put(self, frame: bytes) -> None:
+    def lend(self, when_ended: Callable[[], None]) -> Line | None:
+        """Lends the connection to the lanes' thread, if nothing but the step that has just come is under way."""
+        is_idle = len(self._under_way) == 1 and not (self._opening or self._closing or self._cancels)
+        return self._carrier.lend(when_ended) if is_idle and self._carrier is not None else None
+
+    def take_back(self) -> None:
+        """Takes the connection back, if it is lent."""
+        if self._carrier is not None:
+            self._carrier.take_back()
+
+    def accept(self, message: bytes, request: frames.Step) -> bool:
+        """Counts a step that came on a lent line, or leaves it to ``take``: on the thread, under the line's lock."""
+        if len(message) > self._service.config.max_frame_bytes:
+            return False
+        if self._kept is not None:
+            self._kept.confirm(request.ack)
+        self._received += 1
+        return True
+
+    def keep(self, frame: bytes) -> None:
+        """Keeps an answer for as long as the client may not have it."""
         if self._kept is not None:
             self._kept.add(frame)
             if self._kept.size > self._most_bytes:
                 self._overflow()
+
+    def note_under_way(self, request_id: int) -> None:
+        """Learns that a request that came on a lent line is under way; it is alone, and takes no room from others."""
+        self._under_way[request_id] = 0
+
+    def send(self, frame: bytes) -> None:
+        """Sends a frame, or keeps it for the next connection."""
+        self.keep(frame)
         if self._carrier is not None:
             self._carrier.put(frame)
+
+    def answered(self, request_id: int) -> None:
+        """Learns that a request was answered to its end."""
+        self._under_way_bytes -= self._under_way.pop(request_id, 0)
 
     def _overflow(self) -> None:
         """Gives up the way back, which would be a guess once an answer is missing."""
@@ -220,9 +260,6 @@ class Link:
                 f"{count} requests of this connection are under way, in {size} bytes; it may have {self._most}, in "
                 f"{self._most_bytes} bytes. Wait for their answers."
             )
-
-    def _forget(self, request_id: int) -> None:
-        self._under_way_bytes -= self._under_way.pop(request_id, 0)
 
     def _answer(self, request: frames.Request) -> None:
         if type(request) in ASKED:
@@ -273,7 +310,7 @@ class Link:
 
     def _settled(self, tasks: dict[int, asyncio.Task[None]], request_id: int, task: asyncio.Task[None]) -> None:
         del tasks[request_id]
-        self._forget(request_id)
+        self.answered(request_id)
         if task.cancelled():
             self._refuse(request_id, StepTimeout("The request was cancelled."))
 
@@ -292,7 +329,7 @@ class Link:
 
     def _refuse(self, request_id: int, error: OpenEnvGymError) -> None:
         self._service.counters.violations += isinstance(error, ProtocolFailure)
-        self._put(refusal(request_id, error, self._client_bytes))
+        self.send(refusal(request_id, error, self._client_bytes))
 
     def _reply(self, reply: frames.Reply) -> None:
-        self._put(codec.encode(reply, self._client_bytes))
+        self.send(codec.encode(reply, self._client_bytes))

@@ -34,6 +34,7 @@ class PendingRequest:
         ended: Called once, with the last frames, which it gives to ``send``: by then nothing is under way.
 
     Attributes:
+        ended: As it was given; whoever takes the request over sets another.
         unsettled: The shares that have not answered.
         timer: Ends it at its deadline.
     """
@@ -53,7 +54,7 @@ class PendingRequest:
         self.timer: asyncio.TimerHandle | None = None
         self._max_bytes = max_bytes
         self._send = send
-        self._ended = ended
+        self.ended = ended
         self._answers: list[Answer] = []
         self._flush_timer: asyncio.TimerHandle | None = None
         self._is_held = False
@@ -157,7 +158,7 @@ class PendingRequest:
 
     def _finish(self) -> None:
         self._stop_timers()
-        self._ended(self, self._written(more=False))
+        self.ended(self, self._written(more=False))
 
     def _written(self, *, more: bool) -> list[bytes]:
         answers, self._answers = self._answers, []

@@ -121,6 +121,11 @@ class WorkThread:
         self._queue.put(call)
         return is_idle
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether calls wait for the one under way to end."""
+        return not self._queue.empty()
+
     def deliver(self, reply: Callable[[Any], None], result: Any) -> None:
         """Hands a result to the event loop, from this thread."""
         self._relay.put(reply, result)

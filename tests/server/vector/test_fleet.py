@@ -339,6 +339,22 @@ def test_many_connections_at_once_keep_their_lanes_apart(server: RunningServer) 
         assert list(pool.map(play, range(8))) == [{float(number)} for number in range(8)]
 
 
+class NoLink:
+    """A link that nothing of these lanes reaches."""
+
+    def send(self, frame: bytes) -> None: ...
+    def answered(self, request_id: int) -> None: ...
+    def note_under_way(self, request_id: int) -> None: ...
+    def take_back(self) -> None: ...
+    def keep(self, frame: bytes) -> None: ...
+
+    def accept(self, message: bytes, request: frames.Step) -> bool:
+        return False
+
+    def lend(self, when_ended: Callable[[], None]) -> None:
+        return None
+
+
 def test_a_session_is_closed_where_its_lanes_cannot_be_driven(monkeypatch: pytest.MonkeyPatch) -> None:
     service = create_app(ApartPushes, Push, Place).state.openenv_gym
     offer = Offer(service)
@@ -347,7 +363,7 @@ def test_a_session_is_closed_where_its_lanes_cannot_be_driven(monkeypatch: pytes
     monkeypatch.delitem(ApartPushes.spaces["action"], "n")
 
     async def play() -> None:
-        fleet = Fleet(service, offer, lambda _: None, lambda _: None)
+        fleet = Fleet(service, offer, NoLink())
         with pytest.raises(KeyError):
             await fleet.open(frames.Open(id=1, lanes=2))
         async with asyncio.timeout(20.0):
