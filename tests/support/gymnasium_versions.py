@@ -14,8 +14,11 @@ from pathlib import Path
 
 from tests.support.venvs import REPOSITORY, own_requirements, virtual_environment
 
-VERSIONS = ("1.1.1", "1.2.2")
-"""The oldest that this project takes, and the one that RLlib insists on."""
+OLDEST = "1.1.1"
+"""Of the first minor release that this project takes."""
+
+VERSIONS = (OLDEST, "1.2.2")
+"""The oldest, and the one that RLlib insists on."""
 
 _TEST_REQUIREMENTS = ("pytest>=8.3", "pytest-timeout>=2.3")
 
@@ -42,7 +45,7 @@ def gymnasium_environment(version: str) -> Path:
         VenvUnavailable: It is not there and could not be made.
     """
     requirements = [f"gymnasium=={version}", *own_requirements("server", without="gymnasium"), *_TEST_REQUIREMENTS]
-    base = None if version == VERSIONS[0] else gymnasium_environment(VERSIONS[0])
+    base = None if version == OLDEST else gymnasium_environment(OLDEST)
     return virtual_environment(f"gymnasium-{version}", requirements, with_ours=True, base=base)
 
 
