@@ -28,7 +28,7 @@ def test_a_good_card_and_those_of_our_projects_are_taken() -> None:
         ("---\ntitle: x\n", "no front matter"),
         (card("title: [x"), "no YAML, line"),
         (card("title: x", "date: 2024-13-01"), "no YAML, line 3: that is no timestamp."),
-        (card("title: " + "[" * 2000), "no YAML: nested too deeply."),
+        (card("title: " + "[\n" * 2000), "no YAML: nested too deeply."),
         (card("- x"), "no names and values"),
         (card(*(line.replace("docker", "gradio") for line in GOOD)), "sdk: docker"),
         (card(*(line.replace("8000", "7860") for line in GOOD)), "app_port: 8000"),

@@ -41,6 +41,10 @@ class Script:
         return policy
 
 
+LIMITS = (1.0, 4.0, PATIENCE)
+"""Limits of time to be tried one after the other: the first that leaves a slow machine the time for what comes before."""
+
+
 FAILING: dict[str, tuple[Any, FailureClass, str]] = {
     "raise": ({"do": "raise", "text": "boom"}, FailureClass.ENVIRONMENT, "ExecutionError"),
     "assert": ({"do": "assert"}, FailureClass.ENVIRONMENT, "ExecutionError"),
@@ -75,8 +79,11 @@ def test_each_failure_has_its_class_and_no_reward(server: RunningServer) -> None
 
 def test_an_episode_that_takes_too_long_is_a_failure_of_time(server: RunningServer) -> None:
     late = {"do": "sleep", "seconds": 3 * PATIENCE}
-    run = Rollouts(server.base_url, Script(late), seeds=[0], episode_timeout=PATIENCE)
-    (episode,) = run.play()
+    for limit in LIMITS:
+        run = Rollouts(server.base_url, Script(late), seeds=[0], episode_timeout=limit)
+        (episode,) = run.play()
+        if episode.steps:
+            break
     assert episode.failure is not None
     assert (episode.failure.failure, episode.failure.during) == ("timeout", "step")
     assert "episode_timeout=" in episode.failure.message
@@ -169,9 +176,12 @@ def test_the_limit_of_the_run_fails_what_is_under_way_and_begins_no_more(server:
             return {"do": "done"}
         return {"do": "sleep", "seconds": 60.0}
 
-    run = Rollouts(server.base_url, slow, seeds=range(20), concurrency=2, timeout=PATIENCE)
-    run.play()
-    failed = [each for each in run.episodes if each.failure]
+    for limit in LIMITS:
+        run = Rollouts(server.base_url, slow, seeds=range(20), concurrency=2, timeout=limit)
+        run.play()
+        failed = [each for each in run.episodes if each.failure]
+        if len(run.episodes) - len(failed) >= 2:
+            break
     assert 1 <= len(failed) <= 2
     assert all("timeout=" in each.failure.message for each in failed if each.failure)
     assert run.not_started == 20 - len(run.episodes)

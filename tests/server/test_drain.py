@@ -17,6 +17,12 @@ MISBEHAVING = "tests.support.apps.misbehaving:app"
 LONG = {"do": "sleep", "seconds": 1.0}
 
 
+def draining(seconds: float) -> tuple[str, str]:
+    """The program of a server that waits so long at most for what is under way when it ends."""
+    patience = f"from openenv_gym_server.sockets import direct; direct._DRAIN_SECONDS = {seconds}; "
+    return "-c", patience + "from openenv_gym_server.serve import main; main()"
+
+
 def terminate(server: RunningServer) -> None:
     """Tells a server to end, once it has read what was sent to it before."""
     with frame_socket(server.ws_url) as socket:
@@ -44,7 +50,7 @@ def test_running_steps_of_lanes_are_answered_before_their_connection_is_closed()
 
 
 def test_a_step_that_hangs_does_not_hold_up_the_end() -> None:
-    with running_server(MISBEHAVING) as server, frame_socket(server.ws_url, compression=None) as socket:
+    with serving(program=draining(1.0)) as server, frame_socket(server.ws_url, compression=None) as socket:
         socket.reset()
         socket.send({"type": "step", "data": {"do": "hang"}})
         terminate(server)
@@ -52,11 +58,9 @@ def test_a_step_that_hangs_does_not_hold_up_the_end() -> None:
 
 
 def test_a_notification_under_way_holds_up_the_end_until_it_is_done_and_no_longer() -> None:
-    patient = "from openenv_gym_server.sockets import direct; direct._DRAIN_SECONDS = 1000.0; "
-    program = ("-c", patient + "from openenv_gym_server.serve import main; main()")
     call = {"name": "nap", "arguments": {"seconds": 1.0}}
     with (
-        serving(app="tests.support.apps.churned:app", program=program) as server,
+        serving(app="tests.support.apps.churned:app", program=draining(1000.0)) as server,
         frame_socket(server.ws_url.removesuffix("/ws") + "/mcp", compression=None) as socket,
     ):
         socket.send({"jsonrpc": "2.0", "method": "tools/call", "params": call})

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from openenv_gym.bridge.vector import RemoteVectorEnv
 from tests.support.servers import running_server
 
 TRAINER = """
@@ -22,10 +23,13 @@ env.reset()
 )
 def test_a_trainer_that_ends_without_closing_leaves_no_lanes_behind(end: str) -> None:
     with running_server("tests.support.apps.recorded:app", env={"MAX_CONCURRENT_ENVS": "2"}) as server:
-        for _ in range(2):
-            command = [sys.executable, "-c", TRAINER + end, server.base_url]
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-            assert "CapacityReached" not in ended.stderr, ended.stderr
+        command = [sys.executable, "-c", TRAINER + end, server.base_url]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert "CapacityReached" not in ended.stderr, ended.stderr
+        # All that the server has is free.
+        env = RemoteVectorEnv(server.base_url, num_envs=2)
+        env.reset()
+        env.close()
         assert "linger" not in server.log()
 
 
