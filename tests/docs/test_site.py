@@ -19,13 +19,11 @@ import yaml
 
 import openenv_gym
 from openenv_gym import rollouts
-from tests.support.venvs import REPOSITORY, VenvUnavailable, virtual_environment
+from tests.support.documentation import documentation_environment
+from tests.support.venvs import REPOSITORY, VenvUnavailable
 
 CONFIGURATION = REPOSITORY / "mkdocs.yml"
 DOCS = REPOSITORY / "docs"
-
-REQUIREMENTS = ("mkdocs>=1.6,<2", "mkdocs-material>=9.7", "mkdocstrings[python]>=1", "ruff>=0.11")
-"""ruff breaks long signatures."""
 
 BASE = "https://site.example"
 
@@ -71,7 +69,7 @@ class Site:
 
 def _build(folder: Path) -> Site:
     try:
-        python = virtual_environment("docs", REQUIREMENTS)
+        python = documentation_environment()
     except VenvUnavailable as error:
         pytest.skip(str(error))
     command = [str(python), "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]

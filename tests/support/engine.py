@@ -18,6 +18,18 @@ from pathlib import Path
 
 import docker
 
+from tests.support.base_archive import EngineUnavailable, base_archive
+
+__all__ = [
+    "BASE_IMAGE",
+    "ENGINE_VARIABLE",
+    "Engine",
+    "EngineUnavailable",
+    "answers",
+    "provide_base_image",
+    "running_engine",
+]
+
 BASE_IMAGE = "openenv-gym-base:test"
 """Debian with Python 3.11 and the machine's certificates, made without any image registry."""
 
@@ -25,17 +37,6 @@ ENGINE_VARIABLE = "OPENENV_GYM_TEST_ENGINE"
 
 _START_SECONDS = 60.0
 _NO_NETWORK = "--bridge=none"
-_DEBOOTSTRAP = (
-    "debootstrap",
-    "--variant=minbase",
-    "--include=python3,python3-venv,python3-pip,ca-certificates",
-    "bookworm",
-)
-_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-
-
-class EngineUnavailable(Exception):
-    """No engine can run here: no root, no dockerd, or another engine that it would disturb."""
 
 
 class Engine:
@@ -194,32 +195,3 @@ def provide_base_image(engine: Engine) -> str:
         return BASE_IMAGE
     finally:
         client.close()
-
-
-def base_archive() -> Path:
-    """The base image's file system as an archive; made once and kept in the user's cache, outside of the checkout."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "openenv-gym"
-    archive = cache / "base-bookworm.tar"
-    if not archive.exists():
-        if shutil.which("debootstrap") is None or os.geteuid() != 0:
-            raise EngineUnavailable("the base image is made by debootstrap (Debian: debootstrap), which needs root")
-        cache.mkdir(parents=True, exist_ok=True)
-        _make_base_archive(archive)
-    return archive
-
-
-def _make_base_archive(archive: Path) -> None:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        root = Path(folder) / "root"
-        done = subprocess.run([*_DEBOOTSTRAP, str(root)], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise EngineUnavailable(f"debootstrap failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        shutil.copy(_CERTIFICATES, root / "etc/ssl/certs/ca-certificates.crt")
-        shutil.rmtree(root / "var/cache/apt/archives", ignore_errors=True)
-        shutil.rmtree(root / "var/lib/apt/lists", ignore_errors=True)
-        made = Path(folder) / "base.tar"
-        subprocess.run(["tar", "--create", "--file", str(made), "--directory", str(root), "."], check=True)
-        # Whole or not at all, also beside another run.
-        partial = archive.with_suffix(f".{os.getpid()}")
-        shutil.move(made, partial)
-        partial.replace(archive)

@@ -102,22 +102,28 @@ def _stamp(requirements: Sequence[str]) -> dict[str, str]:
 def _make(home: Path, requirements: Sequence[str], *, with_ours: bool, base: Path | None) -> None:
     if home.exists():
         shutil.rmtree(home)
-    if base is None:
-        _make_empty(home)
-    else:
-        shutil.copytree(base.parents[1], home, symlinks=True)
-        (home / "complete.json").unlink()
+    shutil.copytree(base.parents[1] if base else _empty(), home, symlinks=True)
+    (home / "complete.json").unlink(missing_ok=True)
     _install(home, requirements)
     if with_ours:
         _add_source_roots(home)
     (home / "complete.json").write_text(json.dumps(_stamp(requirements)), encoding="utf-8")
 
 
-def _make_empty(home: Path) -> None:
-    try:
-        venv.create(home, with_pip=True, symlinks=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise VenvUnavailable(f"No virtual environment can be made in {home} (python3-venv?): {error}") from error
+def _empty() -> Path:
+    # pip takes longer to be installed than a copy of it all does.
+    home = REPOSITORY / ".venvs" / f"empty-{sys.version_info.major}.{sys.version_info.minor}"
+    complete = home / "complete.json"
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(home.with_suffix(home.suffix + ".lock")):
+        if not complete.exists():
+            try:
+                venv.create(home, clear=True, with_pip=True, symlinks=True)
+            except (OSError, subprocess.CalledProcessError) as error:
+                said = f"No virtual environment can be made in {home} (python3-venv?): {error}"
+                raise VenvUnavailable(said) from error
+            complete.touch()
+    return home
 
 
 def _install(home: Path, requirements: Sequence[str]) -> None:
