@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from openenv_gym_cli.scaffold import make_project, new_project
 
+from openenv_gym.providers.docker.vendored import own_wheel
 from tests.support.command import invoked, openenv
 from tests.support.hub.running_spaces import running_spaces
 from tests.support.hub.server import running_hub
@@ -25,8 +27,19 @@ def hub() -> Iterator[HubState]:
         yield hub
 
 
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds the wheel that goes with a project: it takes longer to build than the rest of a push."""
+    cache = tmp_path_factory.mktemp("wheels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENENV_GYM_CACHE", str(cache))
+        assert own_wheel() is not None
+    return cache
+
+
 @pytest.fixture
-def env(hub: HubState, tmp_path: Path) -> dict[str, str]:
+def env(hub: HubState, wheels: Path, tmp_path: Path) -> dict[str, str]:
+    shutil.copytree(wheels, tmp_path / "cache")
     return {
         "HF_ENDPOINT": hub.url,
         "HF_HOME": str(tmp_path / "hf"),

@@ -42,7 +42,7 @@ class Script:
 
 
 LIMITS = (1.0, 4.0, PATIENCE)
-"""Limits of time to be tried one after the other: the first that leaves a slow machine the time for what comes before."""
+"""Limits of time, tried one after the other until one leaves a slow machine the time for what comes before."""
 
 
 FAILING: dict[str, tuple[Any, FailureClass, str]] = {
