@@ -1,4 +1,4 @@
-"""Which tests one worker process runs, and in which order, when several workers share a run (``pytest -n 3``)."""
+"""Which tests one worker process runs, and in which order, when several workers share a run (``pytest -n 4``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ LONGEST = (
     "tests/test_gymnasium_versions.py",
     "tests/test_wheel.py",
     "tests/docs/test_site.py",
+    "tests/registry/test_make_gymnasium.py",
     "tests/bridge/test_failing.py",
+    "tests/cli/test_push.py",
+    "envs/terminal_git/tests/test_terminal_git.py",
+    "envs/coding/tests/test_coding.py",
 )
 """What begins first, so that no worker is left with it when the other has nothing more to do."""
 
