@@ -82,7 +82,7 @@ def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedPr
     environment = {**own, "PYTHONPATH": str(REPOSITORY), **environ}
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(
-        [*command, str(folder)], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+        [*command, str(folder)], cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
     )
 
 
