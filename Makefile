@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # How many processes share `make test`; 0 for none but pytest's own. They wait for much, so more than there are cores.
-WORKERS ?= 4
+WORKERS ?= 3
 # Thousands of processes import the checkout: compiled anew each time, servers take a quarter longer to start.
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -1,4 +1,4 @@
-"""Which tests one worker process runs, and in which order, when several workers share a run (``pytest -n 4``)."""
+"""Which tests one worker process runs, and in which order, when several workers share a run (``pytest -n 3``)."""
 
 from __future__ import annotations
 
