@@ -19,13 +19,12 @@ from openenv_gym_protocol.gymnasium_spaces import data_to_space
 from openenv_gym_protocol.json_codec import MAX_FRAME_BYTES
 from openenv_gym_protocol.json_schema import combined
 from openenv_gym_protocol.root_field import ACTION_KEYS, OBSERVATION_KEYS
-from openenv_gym_protocol.vector.array_data import ITEM_BYTES, ArrayData, arrays_replaced, little_endian
+from openenv_gym_protocol.vector.array_data import ITEM_BYTES, ArrayData, are_all, arrays_replaced, little_endian
 from openenv_gym_protocol.vector.columns import PackedRow, check_batch
 from openenv_gym_protocol.vector.frames import Batch, Opened
 from openenv_gym_protocol.vector.payloads import PayloadColumns, payload_columns
 
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.lane_sets import are_all
 from openenv_gym.bridge.observations import ArrayForm, Leaves, array_form
 from openenv_gym.bridge.step_batch import encode_action
 

@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_FEW = 4096
-"""Truth values of which it is quicker to look at a copy than to have numpy begin."""
-
 
 class LaneSet:
     """Some lanes of an environment, in the order of a call; made by ``lane_set``.
@@ -78,11 +75,6 @@ def lanes_in(bits: int) -> list[int]:
         lanes.append((bits & -bits).bit_length() - 1)
         bits &= bits - 1
     return lanes
-
-
-def are_all(true: NDArray[np.bool_]) -> bool:
-    """Whether all of an array of truth values are true."""
-    return 0 not in true.tobytes() if true.size < _FEW else int(np.count_nonzero(true)) == true.size
 
 
 def all_true(count: int) -> NDArray[np.bool_]:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from openenv_gym_protocol.bodies import Seeding
 from openenv_gym_protocol.vector import frames
+from openenv_gym_protocol.vector.array_data import are_all
 from openenv_gym_protocol.vector.frames import REWARD_MISSING, SEED_APPLIED, SEED_UNKNOWN
 
-from openenv_gym.bridge.lane_sets import LaneSet, are_all, bits_of, lane_set
+from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.rows import PlainRows

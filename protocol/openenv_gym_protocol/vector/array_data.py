@@ -42,6 +42,9 @@ MAX_EMPTY = 64
 
 _MAX_ADDRESSED = 2**63 - 1
 
+_FEW = 4096
+"""So many bytes are looked through faster than numpy is called."""
+
 
 class ArrayData:
     """An array as it travels inside a value.
@@ -96,6 +99,16 @@ class ArrayData:
             )
         if self.dtype == "bool" and has_bad_booleans(self.data):
             raise ProtocolFailure("An array of booleans has bytes beyond 0 and 1.")
+
+
+def are_all(true: Any) -> bool:
+    """Whether all of a numpy array of truth values are true."""
+    return 0 not in true.tobytes() if true.size < _FEW else bool(true.all())
+
+
+def is_any(true: Any) -> bool:
+    """Whether any of a numpy array of truth values is true."""
+    return bool(true.tobytes().strip(b"\0")) if true.size < _FEW else bool(true.any())
 
 
 def encode_special(value: Any) -> Any:

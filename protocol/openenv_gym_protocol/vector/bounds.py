@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openenv_gym_protocol.vector.array_data import ITEM_BYTES
 from openenv_gym_protocol.vector.leaves import Leaf, Misfit, flattened
+
+
+class Limits(NamedTuple):
+    """The bounds of one leaf in arrays of its shape and dtype.
+
+    Attributes:
+        low: The least numbers.
+        high: The greatest.
+    """
+
+    low: Any
+    high: Any
+
+    def inside(self, array: Any) -> Any:
+        """Which rows of an array of shape ``(rows, *leaf shape)`` are inside: booleans of shape ``(rows,)``."""
+        # Written so that NaN is outside too.
+        inside = (array >= self.low) & (array <= self.high)
+        return inside if inside.ndim == 1 else inside.reshape(len(array), -1).all(axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +75,15 @@ class Bounds:
             array: Of shape ``(rows, *leaf shape)``.
             numpy: The module.
         """
-        low, high = (self._array(numbers, numpy) for numbers in (self.low, self.high))
-        # Written so that NaN is outside too.
-        inside = (array >= low) & (array <= high)
-        return inside if inside.ndim == 1 else inside.reshape(len(array), -1).all(axis=1)
+        return self.limits(numpy).inside(array)
+
+    def limits(self, numpy: Any) -> Limits:
+        """The bounds for many arrays.
+
+        Args:
+            numpy: The module.
+        """
+        return Limits(self._array(self.low, numpy), self._array(self.high, numpy))
 
     def _each(self, numbers: Sequence[Any]) -> Iterable[Any]:
         return numbers if len(numbers) == self.leaf.elements else [numbers[0]] * self.leaf.elements

@@ -13,13 +13,16 @@ from typing import NamedTuple
 
 import msgspec
 
+from openenv_gym_protocol.eagerness import Eagerness
 from openenv_gym_protocol.vector import codec
-from openenv_gym_protocol.vector.frames import Batch, Column, Rows, Step
+from openenv_gym_protocol.vector.frames import Batch, Column, Request, Rows, Step
+from openenv_gym_protocol.vector.structures import LARGEST_ID
 
 _number = struct.Struct(">Q").pack
 _VARYING = re.compile(rb"[^\0]+")
 _LONG = b"\xcf"
 """What stands before a number of eight bytes."""
+_NUMBER_BYTES = 8
 _SAMPLES = ((0x3FFF_FFFF_FFFF_FFFF, b"\x00"), (0x4000_0000_0000_0000, b"\xff"))
 """Two numbers of eight bytes, and two bytes for arrays, that have no byte in common: two messages with these differ
 wherever something varies, and nowhere else."""
@@ -64,6 +67,7 @@ class StepForm:
     ) -> None:
         self.lanes = tuple(lanes)
         self._acks = acks
+        self._sizes = [*sizes, *[_NUMBER_BYTES] * (1 + acks)]
 
         def sample(number: int, byte: bytes) -> bytes:
             batch = Batch(columns=[byte * size for size in sizes])
@@ -73,6 +77,7 @@ class StepForm:
             return codec.encode(step)
 
         *self._pieces, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
+        self._length = sum(map(len, self._pieces)) + sum(self._sizes)
         assert not end
 
     def write(self, request_id: int, ack: int, columns: Sequence[Column]) -> bytes:
@@ -86,6 +91,56 @@ class StepForm:
         numbers = [_number(request_id), _number(ack)] if self._acks else [_number(request_id)]
         # The codec writes what all messages have behind what is their own.
         return b"".join([part for pair in zip(self._pieces, [*columns, *numbers], strict=True) for part in pair])
+
+    def read(self, message: bytes) -> tuple[list[Column], int, int] | None:
+        """Reads a request.
+
+        Returns:
+            The columns of its actions, its id and how many frames were received; None where it is none of this form.
+        """
+        found = _varying(message, self._pieces, self._sizes, self._length)
+        if found is None:
+            return None
+        ack = int.from_bytes(found.pop(), "big") if self._acks else 0
+        request_id = int.from_bytes(found.pop(), "big")
+        # What the codec refuses it shall see.
+        return None if max(request_id, ack) > LARGEST_ID else ([*found], request_id, ack)
+
+
+class RequestReader:
+    """Reads requests of which most are steps in one form, each like the one before."""
+
+    def __init__(self) -> None:
+        self._eagerness = Eagerness(is_allowed=True)
+        self._form: StepForm | None = None
+        self._step: Step
+        self._found = 0
+
+    def read(self, message: bytes) -> Request:
+        """Reads a request, as ``codec.decode_request`` does; the next step may be the same object with other contents.
+
+        Raises:
+            ProtocolFailure: As there.
+        """
+        found = None if self._form is None else self._form.read(message)
+        if found is None:
+            return self._learn(codec.decode_request(message))
+        self._found += 1
+        self._step.actions.columns, self._step.id, self._step.ack = found
+        return self._step
+
+    def _learn(self, request: Request) -> Request:
+        """Takes a step's form for that of the next ones, unless such were in vain of late."""
+        if type(request) is not Step or not request.actions.columns or not all(map(len, request.actions.columns)):
+            return request
+        if self._form is not None:
+            self._eagerness.note(has_paid=self._found > 0)
+        self._form = None
+        if self._eagerness.is_due():
+            sizes = [len(column) for column in request.actions.columns]
+            self._form = StepForm(request.lanes, sizes, request.deadline, request.next_seeds, acks=request.ack > 0)
+            self._step, self._found = request, 0
+        return request
 
 
 class RowsForm:
@@ -130,14 +185,21 @@ class RowsForm:
         tail = self._before_id + msgspec.msgpack.encode(request_id)
         if len(frame) != self._length + len(tail) or not frame.endswith(tail):
             return None
-        view, found, at = memoryview(frame), [], 0
-        for piece, size in zip(self._pieces, self._sizes, strict=True):
-            start = at + len(piece)
-            if frame[at:start] != piece:
-                return None
-            at = start + size
-            found.append(view[start:at])
-        return found
+        return _varying(frame, self._pieces, self._sizes, len(frame))
+
+
+def _varying(frame: bytes, pieces: Sequence[bytes], sizes: Sequence[int], length: int) -> list[memoryview] | None:
+    """What stands behind each of the constant pieces of a frame; None where it has not these pieces."""
+    if len(frame) != length:
+        return None
+    view, found, at = memoryview(frame), [], 0
+    for piece, size in zip(pieces, sizes, strict=True):
+        start = at + len(piece)
+        if frame[at:start] != piece:
+            return None
+        at = start + size
+        found.append(view[start:at])
+    return found
 
 
 def _pieces(samples: Sequence[bytes]) -> list[bytes]:

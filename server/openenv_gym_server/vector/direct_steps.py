@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from openenv_gym_protocol.eagerness import AWAKE_SECONDS, Eagerness, give_way, is_allowed
-from openenv_gym_protocol.vector import codec
 from openenv_gym_protocol.vector.frames import Step
+from openenv_gym_protocol.vector.repeating import RequestReader
 
 from openenv_gym_server.sockets.line import Line
 from openenv_gym_server.vector.pending import PendingRequest
@@ -75,6 +75,7 @@ class DirectSteps:
         self._lanes = lanes
         self._link = link
         self._eagerness = Eagerness(is_allowed=is_allowed(os.environ))
+        self._reader = RequestReader()
         self._line: Line
         self._under_way: _UnderWay | None = None
         self._followed = 0
@@ -149,7 +150,7 @@ class DirectSteps:
 
     def _take(self, message: bytes) -> bool:
         try:
-            request = codec.decode_request(message)
+            request = self._reader.read(message)
             step = self._lanes.thread_step(request) if type(request) is Step else None
             if type(request) is not Step or step is None or not _has_time(step):
                 return False

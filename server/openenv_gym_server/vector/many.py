@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import ExecutionError, InvalidAction, OpenEnvGymError
+from openenv_gym_protocol.vector.array_data import are_all, is_any
 from openenv_gym_protocol.vector.codec import encode_value
 from openenv_gym_protocol.vector.columns import Layout
 from openenv_gym_protocol.vector.frames import RESET_ROW, REWARD_MISSING, TERMINATED, TRUNCATED, Column
@@ -46,7 +47,7 @@ class ManyDriver:
         self._mode = mode
         traits = member.offer.traits
         self.actions, self._observations = member.offer.require_layouts()
-        self._bounds = self.actions.bounds()
+        self._limits = [each.limits(self._numpy) for each in self.actions.bounds()]
         self._seed_bit = seed_bit(traits.seed_supported)
         self._seeded_stream = bool(traits.seeded_stream)
         self._takes_seeds = member.offer.takes_next_seeds
@@ -54,6 +55,7 @@ class ManyDriver:
         self._seed_flags = self._numpy.zeros(len(member.lanes), "uint8")
         self._over = self._numpy.zeros(len(member.lanes), "bool")
         self._begun = self._numpy.zeros(len(member.lanes), "bool")
+        self._none = self._numpy.zeros(len(member.lanes), "bool")
         self._elapsed = self._numpy.zeros(len(member.lanes), "int64")
         self._is_sure = True
         self._positions = {lane: position for position, lane in enumerate(member.lanes)}
@@ -139,8 +141,8 @@ class ManyDriver:
         An action outside its space is not looked at where the episode is over.
         """
         begun = self._begun[positions]
-        inside = [each.inside(array, self._numpy) for each, array in zip(self._bounds, arrays, strict=True)]
-        if begun.all() and all([each.all() for each in inside]):
+        inside = [each.inside(array) for each, array in zip(self._limits, arrays, strict=True)]
+        if are_all(begun) and all(map(are_all, inside)):
             return {}
         outside = self._numpy.zeros(len(positions), "bool")
         for each in inside:
@@ -154,7 +156,7 @@ class ManyDriver:
         rows = len(lanes)
         flags, rewards, final_rows = noted
         finite = self._numpy.isfinite(rewards)
-        is_finite = finite.all()
+        is_finite = are_all(finite)
         if self._allow_nonfinite_reward and not is_finite:
             # As null on the standard wire.
             flags |= (REWARD_MISSING * ~finite).astype("uint8")
@@ -178,8 +180,7 @@ class ManyDriver:
 
     def _due(self, positions: Any) -> Any:
         """The rows that have to be reset instead of stepped."""
-        over = self._over[positions]
-        return over if self._mode is AutoresetMode.NEXT_STEP else self._numpy.zeros_like(over)
+        return self._over[positions] if self._mode is AutoresetMode.NEXT_STEP else self._none[: len(positions)]
 
     def _flags(
         self, told: Any, positions: Any, seeds: Sequence[int | None], due: Any
@@ -202,11 +203,11 @@ class ManyDriver:
         final_rows = _final_rows(told.final_rows, rows)
         terminated = one_each("terminated", told.terminated, "bool", rows)
         truncated = one_each("truncated", told.truncated, "bool", rows)
-        resets = self._numpy.zeros(rows, "bool")
-        if told.reset_rows is not None:
-            resets |= one_each("reset_rows", told.reset_rows, "bool", rows)
         ended = terminated | truncated
-        if not (final_rows or ended.any() or resets.any() or (due is not None and due.any())):
+        resets = self._none[:rows]
+        if told.reset_rows is not None:
+            resets = one_each("reset_rows", told.reset_rows, "bool", rows)
+        if not (final_rows or is_any(ended) or is_any(resets) or (due is not None and is_any(due))):
             # Nothing began and nothing ended, as in most steps.
             self._over[positions] = False
             self._elapsed[positions] += 1

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openenv_gym_protocol.errors import ProtocolFailure
 from openenv_gym_protocol.vector import codec
-from openenv_gym_protocol.vector.frames import LARGEST_ID, Batch, Failure, Rows, Step
-from openenv_gym_protocol.vector.repeating import RowsForm, StepForm
+from openenv_gym_protocol.vector.frames import LARGEST_ID, Batch, Failure, Rows, State, Step
+from openenv_gym_protocol.vector.repeating import RequestReader, RowsForm, StepForm
 
 IDS = st.integers(0, LARGEST_ID)
 LANES = st.lists(IDS, min_size=1, max_size=40, unique=True)
@@ -40,6 +41,64 @@ def test_a_request_is_the_step_that_the_codec_reads(
     assert (step.id, step.lanes, step.deadline, step.next_seeds) == (number, lanes, deadline, seeds)
     assert step.ack == (300 if acks else 0)
     assert [bytes(column) for column in step.actions.columns or ()] == columns
+
+
+def request(number: int, *, byte: bytes = b"a", ack: int = 5, **others: Any) -> bytes:
+    fields: dict[str, Any] = {"lanes": [3, 1], "actions": Batch(columns=[byte * 6]), "deadline": 1.5} | others
+    return codec.encode(Step(id=number, ack=ack, **fields))
+
+
+@given(number=IDS, ack=IDS, sizes=st.lists(st.integers(1, 300), min_size=1, max_size=3), acks=st.booleans())
+def test_a_request_in_a_form_is_read_back(number: int, ack: int, sizes: list[int], acks: bool) -> None:
+    form = StepForm([3, 1], sizes, 1.5, acks=acks)
+    columns = [bytes([place]) * size for place, size in enumerate(sizes)]
+    found = form.read(form.write(number, ack, columns))
+    assert found is not None
+    assert ([bytes(column) for column in found[0]], *found[1:]) == (columns, number, ack if acks else 0)
+
+
+@given(data=st.data())
+def test_a_request_that_is_changed_anywhere_is_read_as_the_codec_reads_it_or_not_at_all(data: st.DataObject) -> None:
+    form = StepForm([3, 1], [6], 1.5, acks=True)
+    frame = bytearray(form.write(7, 5, [b"abcdef"]))
+    frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    found = form.read(bytes(frame))
+    if found is not None:
+        step = codec.decode_request(bytes(frame))
+        assert isinstance(step, Step)
+        assert found == (step.actions.columns, step.id, step.ack)
+
+
+def test_requests_of_all_forms_are_read_one_after_another() -> None:
+    reader = RequestReader()
+    form = StepForm([3, 1], [6], 1.5, acks=True)
+    messages = [
+        *[form.write(number, number, [bytes([number]) * 6]) for number in range(1, 20)],
+        request(20),
+        request(21, next_seeds=[4, None]),
+        request(22, actions=Batch(values=[1, 2])),
+        request(23, lanes=[1]),
+        codec.encode(State(id=24, lanes=[3])),
+        *[form.write(number, number, [bytes([number]) * 6]) for number in range(25, 40)],
+    ]
+    for message in messages:
+        assert codec.encode(reader.read(message)) == codec.encode(codec.decode_request(message))
+
+
+def test_a_form_is_learned_and_spares_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, form = RequestReader(), StepForm([3, 1], [6], 1.5, acks=True)
+    reader.read(form.write(1, 1, [b"abcdef"]))
+    monkeypatch.delattr(codec, "decode_request")
+    assert reader.read(form.write(2, 1, [b"ghijkl"])).id == 2
+
+
+def test_what_the_codec_refuses_is_refused() -> None:
+    reader, form = RequestReader(), StepForm([3, 1], [6], 1.5, acks=True)
+    reader.read(form.write(1, 1, [b"abcdef"]))
+    with pytest.raises(ProtocolFailure):
+        reader.read(form.write(2**63, 1, [b"abcdef"]))
+    with pytest.raises(ProtocolFailure):
+        reader.read(form.write(2, 1, [b"abcdef"])[:-1])
 
 
 @given(lanes=LANES, number=IDS, sizes=st.lists(st.integers(1, 300), min_size=1, max_size=3), byte=st.integers(0, 255))
