@@ -154,7 +154,7 @@ class WatchdogClient:
 
     def spawn(self, argv: list[str], *, cwd: str, env: Mapping[str, str], deadline: Deadline) -> int:
         """See ``Owner.spawn``."""
-        with self._as_start_error():
+        with self._as_start_error(deadline):
             self._send("spawn", argv=argv, cwd=cwd, env=dict(env))
             message = self._await("spawned", "refused", seconds=deadline.remaining(at_most=_REPLY_SECONDS))
         if message["event"] == "refused":
@@ -163,7 +163,7 @@ class WatchdogClient:
 
     def keep(self, argv: list[str], *, env: Mapping[str, str], key: str, deadline: Deadline) -> None:
         """See ``Owner.keep``."""
-        with self._as_start_error():
+        with self._as_start_error(deadline):
             self._send("keep", argv=argv, env=dict(env), key=key)
             message = self._await("kept", "refused", seconds=deadline.remaining(at_most=_KEEPER_SECONDS))
         if message["event"] == "refused":
@@ -313,12 +313,17 @@ class WatchdogClient:
         return message
 
     @contextlib.contextmanager
-    def _as_start_error(self) -> Any:
+    def _as_start_error(self, deadline: Deadline | None = None) -> Any:
         gone: WatchdogGone | None = None
         try:
             yield
         except WatchdogGone as error:
             gone = error
+        if isinstance(gone, WatchdogSilent) and not self._was_shut_down:
+            # It has much to do, or all has: nobody has ended it.
+            if deadline is not None and deadline.passed:
+                raise ServerStartError(f"The server did not become ready within {deadline.seconds:g} s.") from gone
+            raise ServerStartError("The pool's watchdog did not answer in time while a server was starting.") from gone
         if gone is not None or self._was_shut_down:
             raise ServerStartError("The pool was shut down while the server was starting.") from gone
 
