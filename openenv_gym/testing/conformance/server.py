@@ -27,10 +27,12 @@ from openenv_gym.transports.base import ConnectionOptions
 
 Frame = dict[str, Any]
 
-_SLOT_SECONDS = 20.0
+SLOT_SECONDS = 20.0
 """How long a session that was just closed may hold its slot; our servers make the next one wait for five."""
 
-_PAUSE_SECONDS = 0.1
+PAUSE_SECONDS = 0.1
+"""How long to wait before a slot is asked for again."""
+
 _MOST_FRAMES = 100
 _SEED = 20_071
 _DRAWN = 40
@@ -114,7 +116,7 @@ class Server:
         Raises:
             Problem: There is none.
         """
-        end = time.monotonic() + _SLOT_SECONDS
+        end = time.monotonic() + SLOT_SECONDS
         while True:
             with self.socket() as socket:
                 session = Session(socket, self)
@@ -125,7 +127,7 @@ class Server:
                     return
             if code != "CAPACITY_REACHED" or time.monotonic() > end:
                 raise Problem(f"No session can be had: {first['data']}.", "Look into the server's log.")
-            time.sleep(_PAUSE_SECONDS)  # no event tells of a free slot
+            time.sleep(PAUSE_SECONDS)  # no event tells of a free slot
 
     @cached_property
     def schemas(self) -> Schemas:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
+from typing import Any
 
-from openenv_gym_protocol.errors import ExecutionError
+from openenv_gym_protocol.errors import CapacityReached, ExecutionError
 
 from openenv_gym.client.generic_client import GenericEnvClient
 from openenv_gym.testing.conformance.checks import NotApplicable, Problem, check, require
-from openenv_gym.testing.conformance.server import Server, Session, error_of, observation_of
+from openenv_gym.testing.conformance.server import (
+    PAUSE_SECONDS,
+    SLOT_SECONDS,
+    Server,
+    Session,
+    error_of,
+    observation_of,
+)
 
 _NORMAL = 1000
 _CODES = ("INVALID_JSON", "UNKNOWN_TYPE", "VALIDATION_ERROR", "EXECUTION_ERROR", "SESSION_ERROR")
@@ -143,10 +152,24 @@ def client(server: Server) -> None:
     with GenericEnvClient(
         server.base_url, token=options.token, headers=options.headers, message_timeout_s=server.timeout
     ).sync() as env:
-        env.reset(seed=1)
+        _reset_when_there_is_a_slot(env)
         with suppress(ExecutionError):  # the environment's own refusal
             env.step(server.actions[0])
         env.state()
+
+
+def _reset_when_there_is_a_slot(env: Any) -> None:
+    # A server may still be busy with the end of the last session.
+    end = time.monotonic() + SLOT_SECONDS
+    while True:
+        try:
+            env.reset(seed=1)
+        except CapacityReached:
+            if time.monotonic() > end:
+                raise
+            time.sleep(PAUSE_SECONDS)  # no event tells of a free slot
+        else:
+            return
 
 
 def _require_alive(session: Session) -> None:
