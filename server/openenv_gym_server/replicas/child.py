@@ -7,7 +7,6 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -38,6 +37,7 @@ class ReplicaServer(uvicorn.Server):
         self._service = service
         self._received = 0
         self._told: bytes = b""
+        self._arriving: set[asyncio.Protocol] = set()
         self._beginning: set[asyncio.Task[Any]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -76,26 +76,27 @@ class ReplicaServer(uvicorn.Server):
 
     def _begin(self, connection: socket.socket) -> None:
         connection.settimeout(0)
-        protocol = self.config.http_protocol_class
-        loop = asyncio.get_running_loop()
-
-        def make() -> asyncio.Protocol:
-            return protocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg]
-
-        task = loop.create_task(self._accepted(make, connection))
+        make = self.config.http_protocol_class
+        protocol = make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg]
+        task = asyncio.get_running_loop().create_task(self._accepted(protocol, connection))
         self._beginning.add(task)
         task.add_done_callback(self._beginning.discard)
 
-    async def _accepted(self, make: Callable[[], asyncio.Protocol], connection: socket.socket) -> None:
+    async def _accepted(self, protocol: asyncio.Protocol, connection: socket.socket) -> None:
+        self._arriving.add(protocol)
         with suppress(OSError):  # the client has gone
-            await asyncio.get_running_loop().connect_accepted_socket(make, connection)
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, connection)
+        self._arriving.discard(protocol)
         self._received += 1  # from now on it is one of the open ones, or it has been
         for seconds in _SOON:
             asyncio.get_running_loop().call_later(seconds, self._report)
 
     def _report(self) -> None:
         capacity = self._service.sessions.capacity
-        counts = (self._received, capacity.taken, capacity.slots, len(self.server_state.connections))
+        connections = self.server_state.connections
+        # One that is open is served, though who accepts it was not told so yet: it would count twice.
+        received = self._received + len(self._arriving & connections)
+        counts = (received, capacity.taken, capacity.slots, len(connections))
         told = REPORT.pack(*counts)
         if told != self._told:
             with suppress(OSError):  # told again at the next tick
