@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from openenv_gym.transports.io_thread import IoThread, io_thread
+from tests.support.moments import happening_after
 
 PATIENCE = 20.0
 
@@ -49,8 +50,7 @@ def test_an_exception_of_the_work_is_the_callers() -> None:
 
 def test_a_signal_that_comes_just_before_the_wait_ends_it() -> None:
     # It is noted as a signal is, but wakes no lock: so does one that comes between Python's last look and the wait.
-    threading.Timer(0.2, _thread.interrupt_main).start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), happening_after(0.5, _thread.interrupt_main):
         io_thread().run(asyncio.sleep(3600.0))
 
 

@@ -9,6 +9,7 @@ import pytest
 from openenv_gym_protocol import errors
 
 from openenv_gym.bridge.lanes.answers import Answer, Inbox
+from tests.support.moments import happening_after
 
 
 def answer(*lanes: int) -> Answer:
@@ -52,6 +53,5 @@ def test_a_wait_in_vain_leaves_nothing_behind() -> None:
 
 def test_a_signal_that_comes_just_before_the_wait_ends_it() -> None:
     # It is noted as a signal is, but wakes no lock: so does one that comes between Python's last look and the wait.
-    threading.Timer(0.2, _thread.interrupt_main).start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), happening_after(0.5, _thread.interrupt_main):
         Inbox().wait(1)
