@@ -378,9 +378,9 @@ def test_a_failing_environment_keeps_its_session(faults: RunningServer, make: Ca
 
 
 def test_a_late_reply_reaches_nobody(faults: RunningServer, make: Callable[..., RemoteEnv]) -> None:
-    env = make(faults.base_url, timeouts={"step": 0.3})
+    env = make(faults.base_url, timeouts={"step": 2.0})
     env.reset()
-    with pytest.raises(errors.ReplyTimeout, match=r"0\.3 s"):
+    with pytest.raises(errors.ReplyTimeout, match=r"within 2 s"):
         env.step(order("hang"))
     with pytest.raises(errors.SessionLost):
         env.step(order("fine"))
@@ -391,7 +391,7 @@ def test_a_late_reply_reaches_nobody(faults: RunningServer, make: Callable[..., 
 def test_a_server_that_dies_loses_the_session_with_a_picklable_error(
     faults: RunningServer, make: Callable[..., RemoteEnv]
 ) -> None:
-    env = make(faults.base_url, timeouts={"connect": 0.5})
+    env = make(faults.base_url, timeouts={"connect": 3.0})
     env.reset()
     with pytest.raises(errors.InfrastructureFailure) as raised:
         env.step(order("exit"))

@@ -90,7 +90,7 @@ def test_a_late_lane_is_truncated_and_goes_on(mode: str, misbehaving: RunningSer
 def check_that_it_is_truncated_and_goes_on(
     make: Make, server: RunningServer, mode: str, command: str, failure: str
 ) -> None:
-    timeouts = {"step": 0.5, "reset": 5.0 if mode == "NextStep" else 0.5}
+    timeouts = {"step": 2.0, "reset": 20.0 if mode == "NextStep" else 2.0}
     env = make(server.base_url, num_envs=3, autoreset_mode=mode, on_failure="truncate", timeouts=timeouts)
     env.reset(seed=5)
     env.step(orders_in(env, "answer", "answer", "answer", text="before"))
@@ -146,8 +146,8 @@ def test_a_reset_that_fails_is_raised_whatever_was_asked_for(misbehaving: Runnin
 
 @ALONE
 def test_a_reset_that_is_late_is_raised_and_the_next_one_succeeds(misbehaving: RunningServer, make: Make) -> None:
-    env = make(misbehaving.base_url, num_envs=2, on_failure="truncate", timeouts={"reset": 0.5})
-    with pytest.raises(errors.ReplyTimeout, match=r"reset\(\) within 0\.5 s"):
+    env = make(misbehaving.base_url, num_envs=2, on_failure="truncate", timeouts={"reset": 3.0})
+    with pytest.raises(errors.ReplyTimeout, match=r"reset\(\) within 3 s"):
         env.reset(options={"hang": True})
     env.reset()
     assert texts(env.step(orders_in(env, "answer", "answer", text="on"))[0]) == ("on", "on")
@@ -156,19 +156,19 @@ def test_a_reset_that_is_late_is_raised_and_the_next_one_succeeds(misbehaving: R
 @ALONE
 @pytest.mark.parametrize("wire", ["standard"])
 def test_a_late_lane_has_the_time_of_a_step_while_others_reset(misbehaving: RunningServer, make: Make) -> None:
-    timeouts = {"step": 0.4, "reset": 120.0}
+    timeouts = {"step": 3.0, "reset": 120.0}
     env = make(misbehaving.base_url, num_envs=2, on_failure="truncate", timeouts=timeouts)
     env.reset()
     env.step(orders_in(env, "done", "answer"))
     observation, *_, infos = env.step(orders_in(env, "answer", "hang"))
     assert texts(observation)[0].startswith("seed=")
     assert infos["failure"].tolist() == [None, "timeout"]
-    assert "within 0.4 s" in infos["failure_message"][1]
+    assert "within 3 s" in infos["failure_message"][1]
 
 
 @ALONE
 def test_a_late_lane_among_many_costs_nobody_else_anything(misbehaving: RunningServer, make: Make) -> None:
-    env = make(misbehaving.base_url, num_envs=128, timeouts={"step": 1.0}, on_failure="truncate")
+    env = make(misbehaving.base_url, num_envs=128, timeouts={"step": 5.0}, on_failure="truncate")
     env.reset()
     sessions = env.get_attr("session_id")
     commands = ["answer"] * 128
@@ -197,18 +197,18 @@ def check_that_the_others_are_received(env: RemoteVectorEnv) -> None:
     env.send(orders_in(env, *commands))
     received: list[int] = []
     while len(received) < 127:
-        received += env.recv(min_lanes=1, timeout=10)[0].tolist()
+        received += env.recv(min_lanes=1, timeout=30)[0].tolist()
     assert sorted(received) == [lane for lane in range(128) if lane != 3]
     env.send(orders_in(env, *["answer"] * 127, text="again"), received)
     again: list[int] = []
     while len(again) < 127:
-        lanes, observation, *_ = env.recv(min_lanes=1, timeout=10)
+        lanes, observation, *_ = env.recv(min_lanes=1, timeout=30)
         again += lanes.tolist()
         assert set(texts(observation)) == {"again"}
     env.send(orders_in(env, "release"), [0])  # ends what hangs: lane 3's step comes at last, and as lane 3's
     late: dict[int, str] = {}
     while len(late) < 2:
-        lanes, observation, *_ = env.recv(min_lanes=1, timeout=10)
+        lanes, observation, *_ = env.recv(min_lanes=1, timeout=30)
         late.update(zip(lanes.tolist(), texts(observation), strict=True))
     assert late == {0: "released the others", 3: "released"}
 
@@ -258,7 +258,7 @@ BEFORE = ("before", "before", "before")
 @pytest.fixture
 def fresh(execution: str) -> Iterator[RunningServer]:
     """A server that may be left useless. Its own limit for a step is short."""
-    with misbehaving_server(execution, OPENENV_GYM_STEP_TIMEOUT="1") as server:
+    with misbehaving_server(execution, OPENENV_GYM_STEP_TIMEOUT="6") as server:
         yield server
 
 
@@ -280,7 +280,7 @@ def refuse_unexplained(seen: list[dict[str, str]], expected: str) -> None:
 def test_what_waits_for_a_lane_that_hangs_is_late_with_it_and_goes_on(
     fresh: RunningServer, execution: str, command: str, make: Make
 ) -> None:
-    keywords: dict[str, Any] = {"on_failure": "truncate", "timeouts": {"step": 0.4, "reset": 10.0}}
+    keywords: dict[str, Any] = {"on_failure": "truncate", "timeouts": {"step": 2.4, "reset": 30.0}}
     env, other = (begun(make(fresh.base_url, num_envs=3, **keywords)) for _ in range(2))
     step = env.step(orders_in(env, "answer", command, "answer", text="now"))
     failures = failures_of(step, "now", last=BEFORE)
@@ -297,11 +297,11 @@ def test_what_waits_for_a_lane_that_hangs_is_late_with_it_and_goes_on(
 
 
 @pytest.mark.parametrize(("wire", "execution", "command"), SHARED[:2], scope="module")
-@pytest.mark.parametrize("limit", [0.1, 0.6])
+@pytest.mark.parametrize("limit", [1.0, 4.0])
 def test_a_reset_after_a_late_step_succeeds_though_its_thread_or_loop_hangs(
     limit: float, fresh: RunningServer, command: str, make: Make
 ) -> None:
-    env = begun(make(fresh.base_url, num_envs=3, timeouts={"step": limit, "reset": 10.0}))
+    env = begun(make(fresh.base_url, num_envs=3, timeouts={"step": limit, "reset": 60.0}))
     with pytest.raises(errors.ReplyTimeout):
         env.step(orders_in(env, command, "answer", "answer"))
     env.reset(seed=6)
@@ -317,7 +317,7 @@ def test_inline_lanes_are_received_when_the_one_among_them_that_hangs_has_ended(
     with pytest.raises(WaitTimeout):
         env.recv(min_lanes=1, timeout=0.3)
     other.step(orders_in(other, "release"))
-    lanes, observation, rewards, *_ = env.recv(min_lanes=8, timeout=10)
+    lanes, observation, rewards, *_ = env.recv(min_lanes=8, timeout=30)
     assert lanes.tolist() == list(range(8))
     assert texts(observation) == ("now",) * 3 + ("released",) + ("now",) * 4
     assert rewards.tolist() == [1.0] * 3 + [0.0] + [1.0] * 4
@@ -325,7 +325,7 @@ def test_inline_lanes_are_received_when_the_one_among_them_that_hangs_has_ended(
 
 @pytest.mark.parametrize(("wire", "execution"), [("standard", "inline")], scope="module")
 def test_an_inline_lane_that_hangs_on_the_standard_wire_hangs_its_server(fresh: RunningServer, make: Make) -> None:
-    timeouts = {"step": 0.5, "connect": 1.0}
+    timeouts = {"step": 2.0, "connect": 3.0}
     env = begun(make(fresh.base_url, num_envs=3, on_failure="truncate", timeouts=timeouts))
     step = env.step(orders_in(env, "answer", "hang", "answer", text="now"))
     assert failures_of(step, "now", last=BEFORE)[1] == "timeout"
@@ -353,7 +353,7 @@ def own(wire: Wire, execution: str) -> Iterator[RemoteVectorEnv]:
         num_envs=3,
         wire=wire,
         on_failure="replace",
-        timeouts={"step": 0.5, "reset": 10.0},
+        timeouts={"step": 2.0, "reset": 30.0},
         provider={"linger": 0},
     )
     try:
@@ -385,4 +385,4 @@ def test_lanes_are_given_another_server_and_the_one_they_all_left_is_ended(
     else:
         assert len(set(own.servers)) == 1, "lanes that leave one server meet again"
         assert own.servers[0] != first
-        assert all_end([process], within=10)
+        assert all_end([process])

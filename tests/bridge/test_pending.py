@@ -107,7 +107,7 @@ def test_calls_out_of_order_are_refused_as_gymnasium_refuses_them(walk: RunningS
 
 @ALONE
 def test_a_wait_that_timed_out_can_be_waited_for_again(faults: RunningServer, make: Make) -> None:
-    env = make(faults.base_url, num_envs=2, timeouts={"step": 1.5}, on_failure="truncate")
+    env = make(faults.base_url, num_envs=2, timeouts={"step": 3.0}, on_failure="truncate")
     env.reset()
     env.step_async(orders("fine", "hang"))
     with pytest.raises(WaitTimeout) as raised:
@@ -127,7 +127,7 @@ def test_a_reset_after_a_wait_that_timed_out_gives_up_what_is_late(faults: Runni
     sessions = env.get_attr("session_id")
     env.step_async(orders("fine", "hang"))
     with pytest.raises(WaitTimeout):
-        env.step_wait(timeout=0.2)
+        env.step_wait(timeout=2.0)  # the other lane has answered
     env.reset()
     assert env.step(orders("fine", "fine"))[0].tolist() == [[1.0], [1.0]], "nothing is shifted"
     now = env.get_attr("session_id")
@@ -193,7 +193,7 @@ def test_lanes_that_are_sent_to_reset_by_themselves(walk: RunningServer, make: M
 def test_a_lane_that_was_lost_while_received_comes_back_by_a_reset_of_its_own(
     faults: RunningServer, make: Make
 ) -> None:
-    env = make(faults.base_url, num_envs=2, timeouts={"step": 0.3})
+    env = make(faults.base_url, num_envs=2, timeouts={"step": 2.0})
     env.reset()
     env.send(orders("fine", "hang"))
     with pytest.raises(errors.ReplyTimeout) as raised:

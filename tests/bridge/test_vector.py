@@ -261,7 +261,7 @@ def orders(*commands: str, value: int = 0) -> dict[str, Any]:
 def test_a_late_lane_is_named_and_nothing_is_shifted(
     faults: RunningServer, make: Callable[..., RemoteVectorEnv]
 ) -> None:
-    env = make(faults.base_url, num_envs=3, timeouts={"step": 0.5})
+    env = make(faults.base_url, num_envs=3, timeouts={"step": 2.0})
     env.reset()
     with pytest.raises(errors.ReplyTimeout, match="lane 1") as raised:
         env.step(orders("fine", "hang", "fine"))

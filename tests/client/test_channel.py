@@ -384,10 +384,10 @@ def test_disconnect_ends_the_session_but_not_the_client() -> None:
 def test_a_learner_that_blocks_its_own_loop_keeps_the_session() -> None:
     async def body(client: GenericEnvClient) -> None:
         await client.reset()
-        time.sleep(1.5)  # the learner computes, and its event loop stands still
+        time.sleep(3.0)  # the learner computes, and its event loop stands still
         assert (await client.step({"n": 1})).observation["value"] == {"n": 1}
 
-    with scripted_server(ping_interval=0.05, ping_timeout=0.5) as server:
+    with scripted_server(ping_interval=0.05, ping_timeout=2.0) as server:
         drive(server, body)
         assert server.sessions == 1
 

@@ -42,7 +42,7 @@ git tag -a "v$version" -m "$text" && git push -q origin main "v$version"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RunningServer]:
-    env = {"SOME_SECRET": SECRET, "TERMINAL_GIT_COMMAND_TIMEOUT": "2"}
+    env = {"SOME_SECRET": SECRET, "TERMINAL_GIT_COMMAND_TIMEOUT": "8"}
     with running_server("server.app:app", cwd=bundled_project("terminal_git"), env=env) as running:
         yield running
 
@@ -63,7 +63,7 @@ def test_this_machine_confines_shells(name: str) -> None:
 
 def test_an_episode_through_gymnasium_is_paid_by_its_tests() -> None:
     openenv_gym.register_local(str(bundled_project("terminal_git")))
-    env = gymnasium.make("openenv/TerminalGit-v0", task="tag-release", command_timeout=5)
+    env = gymnasium.make("openenv/TerminalGit-v0", task="tag-release", command_timeout=30)
     observation, info = env.reset(seed=3)
     assert observation["task_id"] == "tag-release"
     assert (info["graded"], info["seed_applied"]) == (False, 1)

@@ -33,7 +33,7 @@ FINE = orders("fine", "fine", "fine")
 
 @requirement("async/1", "C4")
 def test_after_a_late_step_every_reply_is_its_own_steps(faults: RunningServer, make_many: MakeMany) -> None:
-    envs = make_many(faults.base_url, num_envs=3, timeouts={"step": 0.4})
+    envs = make_many(faults.base_url, num_envs=3, timeouts={"step": 2.0})
     envs.reset()
     assert envs.step(FINE)[0].ravel().tolist() == [1, 1, 1]
     with pytest.raises(errors.ReplyTimeout) as raised:
@@ -94,7 +94,7 @@ def test_after_an_environments_error_a_reset_goes_on_in_the_same_sessions(
 @requirement("async/6", "C3")
 def test_a_server_that_dies_is_told_in_words_every_time(make_many: MakeMany) -> None:
     with running_server("tests.support.apps.bridge_faults:app") as server:
-        envs = make_many(server.base_url, num_envs=2, timeouts={"connect": 0.5})
+        envs = make_many(server.base_url, num_envs=2, timeouts={"connect": 3.0})
         envs.reset()
         for actions in (orders("fine", "exit"), orders("fine", "fine"), orders("fine", "fine")):
             with pytest.raises(errors.InfrastructureFailure) as raised:

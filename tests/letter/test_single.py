@@ -249,7 +249,7 @@ def test_closing_does_not_wait_for_a_server_that_stands_still(make: Make) -> Non
 
 @requirement("E9")
 def test_a_forgotten_environment_frees_its_session(wire: dict[str, Any]) -> None:
-    limits = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_CAPACITY_WAIT": "5"}
+    limits = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_CAPACITY_WAIT": "30"}
     with running_server("tests.support.apps.bridge_walks:walk", env=limits) as server:
         for _ in range(3):
             env = RemoteEnv(server.base_url, **wire)
@@ -262,7 +262,7 @@ def test_a_forgotten_environment_frees_its_session(wire: dict[str, Any]) -> None
 
 @requirement("E10")
 def test_environments_that_are_made_and_not_reset_take_no_session(make: Make) -> None:
-    limits = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_CAPACITY_WAIT": "1"}
+    limits = {"MAX_CONCURRENT_ENVS": "1", "OPENENV_GYM_CAPACITY_WAIT": "4"}
     with running_server("tests.support.apps.bridge_walks:stream", env=limits) as server:
         unused = [make(server.base_url) for _ in range(20)]
         assert {env.session_id for env in unused} == {None}

@@ -189,8 +189,8 @@ def test_what_a_server_says_is_never_run(tmp_path: Path) -> None:
 
 
 def test_hostile_schemas_and_texts_take_no_time() -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     many = {"A": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/A"}}, *[{"$ref": "#/$defs/A"}] * 5]}}
     annotation_of({"$ref": "#/$defs/A"}, many)
     read_description("Args:\n x" + " " * 50_000 + "y")
-    assert time.monotonic() - began < 5
+    assert time.thread_time() - began < 5

@@ -10,17 +10,17 @@ from tests.support.sockets import frame_socket
 
 
 def test_a_connection_may_be_silent_between_its_requests_longer_than_a_head_may_take() -> None:
-    with serving(env={"OPENENV_GYM_REQUEST_TIMEOUT": "0.2"}) as server, frame_socket(server.ws_url) as other:
+    with serving(env={"OPENENV_GYM_REQUEST_TIMEOUT": "2"}) as server, frame_socket(server.ws_url) as other:
         address = urlsplit(server.base_url)
         connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
         connection.connect()
         opened = connection.sock
         try:
-            for _ in range(2):
+            for silence in (3.0, 0.0):
                 connection.request("GET", "/health")
                 assert connection.getresponse().read() == b'{"status":"healthy"}'
                 other.reset()
-                other.step(do="sleep", seconds=0.5)
+                other.step(do="sleep", seconds=silence)
             assert connection.sock is opened
         finally:
             connection.close()

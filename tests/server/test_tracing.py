@@ -138,11 +138,11 @@ def test_a_step_that_fails_has_its_failure_class_in_every_execution(execution: s
 
 @pytest.mark.parametrize("execution", ["thread", "async"])
 def test_a_step_that_the_server_gives_up_is_a_timeout(execution: str) -> None:
-    settings = {"TEST_EXECUTION": execution, "OPENENV_GYM_STEP_TIMEOUT": "0.3"}
+    settings = {"TEST_EXECUTION": execution, "OPENENV_GYM_STEP_TIMEOUT": "1.5"}
     with running_server(MISBEHAVING, env=settings) as server:
         with frame_socket(server.ws_url) as socket:
             socket.reset()
-            assert socket.ask({"type": "step", "data": {"do": "sleep", "seconds": 1.0}})["type"] == "error"
+            assert socket.ask({"type": "step", "data": {"do": "sleep", "seconds": 4.0}})["type"] == "error"
         _, spans = Spans(server).last_session(1)
     assert failure(spans[-1]) == ("ERROR", "timeout", "timeout")
 

@@ -56,5 +56,5 @@ class FrameSocket:
 @contextmanager
 def frame_socket(url: str, **options: Any) -> Iterator[FrameSocket]:
     """Connects to a server's ``/ws``."""
-    with connect(url, max_size=None, proxy=None, **options) as connection:
+    with connect(url, max_size=None, proxy=None, open_timeout=SECONDS, **options) as connection:
         yield FrameSocket(connection)

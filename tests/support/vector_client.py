@@ -160,7 +160,8 @@ def server_faults(server: RunningServer) -> list[str]:
 @contextmanager
 def vector_socket(url: str, *, greet: bool = True, **options: Any) -> Iterator[VectorSocket]:
     """Connects to a server's ``/ws``, offering the vector wire, and greets the server."""
-    with connect(url, max_size=None, proxy=None, subprotocols=[SUBPROTOCOL], **options) as connection:  # type: ignore[list-item]
+    options = {"max_size": None, "proxy": None, "open_timeout": SECONDS, **options}
+    with connect(url, subprotocols=[SUBPROTOCOL], **options) as connection:  # type: ignore[list-item]
         assert connection.subprotocol == SUBPROTOCOL
         socket = VectorSocket(connection)
         if greet:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
+from openenv_gym.bridge.lanes import farewells
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from tests.support.servers import running_server
 
 TRAINER = """
 import sys
 from openenv_gym.bridge.vector import RemoteVectorEnv
+from openenv_gym.bridge.lanes import farewells
+farewells.LONGEST = float(sys.argv[2])
 env = RemoteVectorEnv(sys.argv[1], num_envs=2)
 env.reset()
 """
@@ -23,21 +27,21 @@ env.reset()
 )
 def test_a_trainer_that_ends_without_closing_leaves_no_lanes_behind(end: str) -> None:
     with running_server("tests.support.apps.recorded:app", env={"MAX_CONCURRENT_ENVS": "2"}) as server:
-        command = [sys.executable, "-c", TRAINER + end, server.base_url]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        # Said in time, however much else there is to do: what counts is that it is said.
+        command = [sys.executable, "-c", TRAINER + end, server.base_url, "30"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
         assert "CapacityReached" not in ended.stderr, ended.stderr
         # All that the server has is free.
-        env = RemoteVectorEnv(server.base_url, num_envs=2)
-        env.reset()
-        env.close()
+        with closing(RemoteVectorEnv(server.base_url, num_envs=2)) as env:
+            env.reset()
         assert "linger" not in server.log()
 
 
 def test_a_server_that_does_not_answer_holds_up_the_end_for_a_moment_only() -> None:
-    stopping = "import os, signal; os.kill(int(sys.argv[2]), signal.SIGSTOP)"
+    stopping = "import os, signal; os.kill(int(sys.argv[3]), signal.SIGSTOP)"
     with running_server("tests.support.apps.recorded:app") as server:
-        command = [sys.executable, "-c", TRAINER + stopping, server.base_url, str(server.pid)]
+        command = [sys.executable, "-c", TRAINER + stopping, server.base_url, str(farewells.LONGEST), str(server.pid)]
         try:
-            subprocess.run(command, timeout=30, check=True)
+            subprocess.run(command, timeout=60, check=True)
         finally:
             subprocess.run(["kill", "-CONT", str(server.pid)], check=True)

@@ -80,7 +80,7 @@ def test_a_reply_to_a_request_that_was_given_up_is_dropped(serve: Serve) -> None
         await peer.rows(await peer.receive(), {0: 4, 9: 5, 2: 6})
         await peer.receive()
 
-    _, env = serve(script, timeouts={"step": 0.3})
+    _, env = serve(script, timeouts={"step": 2.0})
     env.reset()
     with pytest.raises(errors.ReplyTimeout) as raised:
         env.step([1, 1, 1])
@@ -175,7 +175,7 @@ def test_a_server_that_does_not_greet_is_given_up(serve: Serve) -> None:
         while True:
             await peer.receive()
 
-    _, env = serve(script, timeouts={"connect": 0.3})
+    _, env = serve(script, timeouts={"connect": 2.0})
     with pytest.raises(errors.TimeoutFailure):
         env.reset()
 
@@ -250,7 +250,7 @@ def test_a_lost_lane_tells_why_it_was_lost(how: str, serve: Serve) -> None:
         await peer.receive()
         await peer.receive()
 
-    _, env = serve(script, timeouts={"step": 0.3 if how == "late" else 20.0})
+    _, env = serve(script, timeouts={"step": 2.0 if how == "late" else 20.0})
     env.reset()
     env.send([1, 1, 1])
     kind = {"late": errors.ReplyTimeout, "lost": errors.StepTimeout, "broken": errors.ProtocolFailure}[how]

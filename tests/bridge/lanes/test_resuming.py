@@ -239,11 +239,11 @@ def test_lanes_are_lost_once_nobody_got_through_for_their_linger() -> None:
 
 
 def test_a_calls_time_runs_on_while_there_is_no_connection(network: BrokenNetwork, server: RunningServer) -> None:
-    env = RemoteVectorEnv(network.base_url, num_envs=2, timeouts={"step": 0.4})
+    env = RemoteVectorEnv(network.base_url, num_envs=2, timeouts={"step": 2.0})
     env.reset()
     network.is_down = True
     network.cut()
-    with pytest.raises(errors.ConnectionLost, match=r"No reply to step\(\) within 0.4 s"):
+    with pytest.raises(errors.ConnectionLost, match=r"No reply to step\(\) within 2 s"):
         env.step(actions(1, 2))
     network.is_down = False
     env.reset(seed=[14, 14])
@@ -255,7 +255,7 @@ def test_a_calls_time_runs_on_while_there_is_no_connection(network: BrokenNetwor
 def test_a_reset_does_not_wait_for_a_connection_that_may_never_come_back(network: BrokenNetwork) -> None:
     with running_server(RECORDED, env={"MAX_CONCURRENT_ENVS": "2"}) as small:
         network.lead_to(small.base_url)
-        env = RemoteVectorEnv(network.base_url, num_envs=2, timeouts={"step": 0.4})
+        env = RemoteVectorEnv(network.base_url, num_envs=2, timeouts={"step": 2.0})
         env.reset()
         network.is_down = True
         network.cut()

@@ -25,6 +25,12 @@ ENVS = Path(__file__).resolve().parents[3] / "envs"
 Make: TypeAlias = Callable[..., Servers]
 
 
+@pytest.fixture(autouse=True)
+def _pool_ends_with_the_test() -> Iterator[None]:
+    yield
+    pool.shutdown()
+
+
 @pytest.fixture
 def make() -> Iterator[Make]:
     made: list[Servers] = []
@@ -45,7 +51,6 @@ def make() -> Iterator[Make]:
     yield plain
     for each in made:
         each.release()
-    pool.shutdown()
 
 
 def running() -> list[psutil.Process]:
@@ -187,4 +192,3 @@ def test_an_environment_holds_its_spare_ready_and_ends_it_when_it_is_forgotten()
     del env
     gc.collect()
     assert eventually(lambda: not running(), within=30)
-    pool.shutdown()

@@ -157,7 +157,7 @@ def test_rewards_are_floats_and_metadata_is_always_there(misbehaving: httpx.Clie
 
 def test_a_step_past_its_own_deadline_times_out_and_ends_the_session(misbehaving: httpx.Client) -> None:
     mine = {SESSION: misbehaving.post("/reset", headers={SESSION: ""}).headers[SESSION]}
-    body = {"action": {"do": "sleep", "seconds": 3}, "timeout_s": 0.2}
+    body = {"action": {"do": "sleep", "seconds": 5}, "timeout_s": 1.5}
     assert misbehaving.post("/step", json=body, headers=mine).status_code == 504
     assert misbehaving.get("/state", headers=mine).status_code == 404
 

@@ -291,7 +291,7 @@ def test_whoever_gives_up_waiting_for_a_session_leaves_none(method: str) -> None
 
 
 def test_a_session_that_nobody_uses_expires_and_one_with_a_socket_does_not() -> None:
-    environ = {"MAX_CONCURRENT_ENVS": "2", "OPENENV_GYM_CAPACITY_WAIT": "30", "OPENENV_GYM_SESSION_IDLE_TTL": "0.2"}
+    environ = {"MAX_CONCURRENT_ENVS": "2", "OPENENV_GYM_CAPACITY_WAIT": "30", "OPENENV_GYM_SESSION_IDLE_TTL": "3"}
     with running_server(COUNTER, env=environ) as server, http_client(server) as client:
         kept = result(client, "openenv/session/create")["session_id"]
         with attached(server, kept) as trainer:

@@ -232,7 +232,7 @@ def test_an_initialize_that_the_sdk_refuses_leaves_no_session() -> None:
 
 
 def test_a_listening_agent_keeps_its_session_and_a_silent_one_loses_it() -> None:
-    environ = {"OPENENV_GYM_SESSION_IDLE_TTL": "0.3"}
+    environ = {"OPENENV_GYM_SESSION_IDLE_TTL": "3"}
     with running_server(COUNTER, env=environ) as server, http_client(server) as client:
         listening = begin(client)
         with client.stream("GET", "/mcp", headers=listening) as stream:

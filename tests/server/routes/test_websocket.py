@@ -190,7 +190,7 @@ def test_a_factory_that_fails_is_told_and_logged(connect: Connect) -> None:
 
 
 def test_with_eight_hung_sessions_a_hundred_others_step_on(connect: Connect) -> None:
-    settings = {"MAX_CONCURRENT_ENVS": "108", "OPENENV_GYM_STEP_TIMEOUT": "2", "OPENENV_GYM_CAPACITY_WAIT": "1"}
+    settings = {"MAX_CONCURRENT_ENVS": "108", "OPENENV_GYM_STEP_TIMEOUT": "6", "OPENENV_GYM_CAPACITY_WAIT": "20"}
     with running_server(MISBEHAVING, env=settings) as server, ExitStack() as stack:
         hung, others = [[stack.enter_context(connect(server.ws_url)) for _ in range(count)] for count in (8, 100)]
         for socket in hung + others:
@@ -264,7 +264,7 @@ def test_a_blocking_async_environment_delays_async_sessions_only(tmp_path: Path,
 
 def test_async_sessions_run_beside_each_other(connect: Connect) -> None:
     with (
-        running_server("tests.support.apps.asynchronous:app", env={"OPENENV_GYM_STEP_TIMEOUT": "1"}) as server,
+        running_server("tests.support.apps.asynchronous:app", env={"OPENENV_GYM_STEP_TIMEOUT": "4"}) as server,
         connect(server.ws_url) as waiting,
         connect(server.ws_url) as other,
     ):

@@ -170,7 +170,7 @@ def test_a_frame_that_was_cut_off_is_asked_for_again(client: Client) -> None:
 def test_a_deadline_passes_while_nobody_is_connected(client: Client, server: RunningServer) -> None:
     lanes = client.socket.open(2)
     client.socket.reset(lanes, seeds=[5, 5])
-    step = client.step(lanes[:1], number=900, seconds=1.0, deadline=0.2)
+    step = client.step(lanes[:1], number=900, seconds=5.0, deadline=2.0)
     client.executed(lanes[1])
     client.tear()
     until_logged(server, "hangs in")

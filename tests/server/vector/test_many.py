@@ -38,6 +38,7 @@ from tests.support.apps.pushes import (
     ApartPushes,
 )
 from tests.support.servers import RunningServer, running_server
+from tests.support.sessions import wait_for_sessions
 from tests.support.sockets import frame_socket
 from tests.support.vector_client import Table, VectorSocket, vector_socket
 from tests.support.walks import SPACES, GymnasiumWalk
@@ -126,6 +127,7 @@ def test_lanes_are_counted_in_the_capacity_and_given_back(cart_poles: RunningSer
         body = httpx.get(f"{cart_poles.base_url}/ready", trust_env=False, timeout=20).json()
         return int(body["active_sessions"])
 
+    wait_for_sessions(cart_poles)
     with vector_socket(cart_poles.ws_url) as socket:
         lanes = socket.open(10)
         assert active() == 10
@@ -151,15 +153,15 @@ def test_lanes_closed_one_by_one_end_the_environment_with_the_last(walks: Runnin
     def active() -> int:
         return int(httpx.get(f"{walks.base_url}/ready", trust_env=False, timeout=20).json()["active_sessions"])
 
+    wait_for_sessions(walks)
     with vector_socket(walks.ws_url) as socket:
-        before = active()
         lanes = socket.open(2)
         reset(socket, lanes, seeds=[1, 2])
         assert isinstance(socket.ask(frames.Close, lanes=lanes[:1]), Done)
-        assert active() == before + 2
+        assert active() == 2
         assert Table(reset(socket, lanes)).failures[lanes[0]].kind == "SessionLost"
         assert isinstance(socket.ask(frames.Close, lanes=lanes), Done)
-        assert active() == before
+        assert active() == 0
 
 
 def test_a_time_limit_that_the_environment_does_not_keep_is_refused(socket: VectorSocket) -> None:

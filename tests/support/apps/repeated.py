@@ -41,7 +41,7 @@ class Repeating(Environment[Press, Seen, State]):
 
     def step(self, action: Press) -> Seen:
         if action.value in (SLOW, STUCK):
-            time.sleep(0.1 if action.value == SLOW else 3.0)
+            time.sleep(0.1 if action.value == SLOW else 6.0)
         if action.value == FAIL:
             raise RuntimeError("as it was asked to")
         self._count += 1

@@ -23,7 +23,7 @@ from tests.support.sockets import FrameSocket, frame_socket
 from tests.support.vector_client import VectorSocket, vector_socket
 
 ADD = {"type": "call_tool", "tool_name": "add", "arguments": {"a": 1, "b": 2}}
-NAP = {"type": "call_tool", "tool_name": "nap", "arguments": {"seconds": 2.0}}
+NAP = {"type": "call_tool", "tool_name": "nap", "arguments": {"seconds": 5.0}}
 HALF_A_FRAME = b"\x81\xfe\x10\x00\x01\x02\x03\x04half"
 HALF_A_HEAD = b"POST /reset HTTP/1.1\r\nHost: localhost\r\nX-Half: "
 
@@ -60,7 +60,7 @@ class Client:
         for each in (*self.standard, *self.attached):
             each.send({"type": "step", "data": NAP})
         for each in self.mcp:
-            each.send(_rpc("tools/call", name="nap", arguments={"seconds": 2.0}))
+            each.send(_rpc("tools/call", name="nap", arguments={"seconds": 5.0}))
         self.lanes.send(frames.Step, lanes=self.numbers, actions=Batch(values=[NAP] * len(self.numbers)))
 
     def half(self) -> None:
