@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
-import mcp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -20,6 +19,7 @@ import openenv_gym
 from openenv_gym import errors
 from openenv_gym.bridge.env import RemoteEnv
 from openenv_gym.bridge.vector import RemoteVectorEnv
+from tests.support.mcp_sessions import mcp_session
 from tests.support.servers import RunningServer, running_server
 
 FIRST = task_at("test", 0)
@@ -143,7 +143,7 @@ def test_the_tasks_are_served(server: RunningServer) -> None:
 
 def test_an_agent_plays_by_mcp_in_an_environment_of_its_own(server: RunningServer) -> None:
     async def play() -> None:
-        async with asyncio.timeout(30), mcp.Client(f"{server.base_url}/mcp") as agent:
+        async with mcp_session(f"{server.base_url}/mcp") as agent:
             listed = (await agent.list_tools()).tools
             assert [tool.name for tool in listed][:2] == ["read_task", "calculate"]
             assert all(tool.description for tool in listed)
@@ -160,7 +160,7 @@ def test_an_agent_plays_by_mcp_in_an_environment_of_its_own(server: RunningServe
 
 def test_an_agent_earns_the_reward_of_a_trainers_session(server: RunningServer) -> None:
     async def play(address: str) -> None:
-        async with asyncio.timeout(30), mcp.Client(address) as agent:
+        async with mcp_session(address) as agent:
             assert _text(await agent.call_tool("read_task", {})) == FIRST.text
             told = await agent.call_tool("set_value", stored())
             assert "reward" not in told.model_dump_json()

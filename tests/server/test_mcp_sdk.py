@@ -11,9 +11,8 @@ import pytest
 from mcp import MCPError
 
 from tests.support.http import http_client
+from tests.support.mcp_sessions import mcp_session
 from tests.support.servers import RunningServer, running_server
-
-PATIENCE = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def server() -> Iterator[RunningServer]:
 
 def play(server: RunningServer, work: Callable[[mcp.Client], Awaitable[Any]]) -> Any:
     async def run() -> Any:
-        async with asyncio.timeout(PATIENCE), mcp.Client(f"{server.base_url}/mcp") as client:
+        async with mcp_session(f"{server.base_url}/mcp") as client:
             return await work(client)
 
     return asyncio.run(run())

@@ -6,7 +6,8 @@ import httpx
 
 from tests.support.servers import RunningServer
 
-SECONDS = 30.0
+SECONDS = 60.0
+"""After which something hangs; the first MCP request has the server import the SDK, which is seconds of CPU."""
 
 
 def http_client(server: RunningServer, **headers: str) -> httpx.Client:

@@ -14,7 +14,6 @@ from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-import mcp
 import numpy as np
 import psutil
 import pytest
@@ -27,6 +26,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from openenv_gym.bridge.vector import RemoteVectorEnv
 from tests.support.broken_network import broken_network
 from tests.support.http import http_client
+from tests.support.mcp_sessions import mcp_session
 from tests.support.servers import ROOT, RunningServer
 from tests.support.serving import serving
 from tests.support.sockets import FrameSocket, frame_socket
@@ -134,12 +134,11 @@ def test_a_session_is_attached_and_called_by_its_id_wherever_it_is(server: Runni
 def test_mcp_sessions_of_the_official_client_stay_with_their_worker(server: RunningServer) -> None:
     async def play() -> list[list[int]]:
         async def one() -> list[int]:
-            async with mcp.Client(f"{server.base_url}/mcp") as client:
+            async with mcp_session(f"{server.base_url}/mcp") as client:
                 results = [await client.call_tool("count", {}) for _ in range(3)]
                 return [int(each.structured_content["result"]) for each in results if each.structured_content]
 
-        async with asyncio.timeout(SECONDS):
-            return await asyncio.gather(*(one() for _ in range(3)))
+        return await asyncio.gather(*(one() for _ in range(3)))
 
     assert asyncio.run(play()) == [[1, 2, 3]] * 3
 

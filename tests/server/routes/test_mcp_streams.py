@@ -16,13 +16,14 @@ from mcp import MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.support.http import http_client
+from tests.support.mcp_sessions import mcp_session
 from tests.support.servers import RunningServer, running_server
 from tests.support.sockets import FrameSocket, frame_socket
 
 COUNTER = "tests.support.apps.tools:counter_app"
 CREATE = {"jsonrpc": "2.0", "method": "openenv/session/create", "id": 1}
 MODERN = "2026-07-28"
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def server() -> Iterator[RunningServer]:
 
 def play(url: str, work: Callable[[mcp.Client], Awaitable[Any]], **options: Any) -> Any:
     async def run() -> Any:
-        async with asyncio.timeout(PATIENCE), mcp.Client(url, **options) as client:
+        async with mcp_session(url, **options) as client:
             return await work(client)
 
     return asyncio.run(run())
@@ -68,7 +69,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_an_mcp_session_has_an_environment_of_its_own(server: RunningServer) -> None:
     async def two(client: mcp.Client) -> list[int]:
-        async with mcp.Client(f"{server.base_url}/mcp") as other:
+        async with mcp_session(f"{server.base_url}/mcp") as other:
             return [await count(client), await count(other), await count(client)]
 
     assert play(f"{server.base_url}/mcp", two) == [1, 1, 2]
@@ -147,7 +148,7 @@ def test_the_trainer_attaches_to_the_mcp_session_by_its_id(server: RunningServer
 
         async with noting_client(note) as http:
             transport = streamable_http_client(f"{server.base_url}/mcp", http_client=http)
-            async with mcp.Client(transport) as client:
+            async with mcp_session(transport) as client:
                 await count(client, by=2)
                 return await asyncio.to_thread(look, ids[0])
 
