@@ -36,6 +36,8 @@ def started_watchdog(location: PoolLocation) -> bool:
     except FileNotFoundError:
         # The directory was removed by a watchdog that was just ending.
         return False
+    except subprocess.TimeoutExpired as error:
+        raise ProviderError(f"The pool's watchdog did not start within {_START_SECONDS:g} s.") from error
     except OSError as error:
         raise ProviderError(f"The pool's directory {location.directory} cannot be used: {error}") from error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from openenv_gym_protocol.errors import ProviderError, ServerStartError
 
-from openenv_gym.providers import watchdog_client
+from openenv_gym.providers import watchdog_client, watchdog_start
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.location import PoolLocation, pool_location
 from openenv_gym.providers.watchdog_client import WatchdogClient, own_server
@@ -123,6 +123,12 @@ def test_a_watchdog_in_a_directory_that_others_can_enter_is_told_nothing(
         assert WatchdogClient.connect_to_running(taken) is None
         with pytest.raises(BlockingIOError):
             thief.accept()
+
+
+def test_a_watchdog_that_does_not_start_in_time_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog_start, "_START_SECONDS", 0.0)
+    with pytest.raises(ProviderError, match="did not start within 0 s"):
+        WatchdogClient.connect(Deadline(30))
 
 
 def test_a_process_without_a_descriptor_is_told_so() -> None:

@@ -36,7 +36,7 @@ def request_for(project: str, *, options: dict[str, Any] | None = None, **settin
 
 def fetch(base_url: str, path: str) -> Any:
     """The JSON body of a GET."""
-    with urllib.request.urlopen(base_url + path, timeout=10) as response:
+    with urllib.request.urlopen(base_url + path, timeout=PATIENCE) as response:
         return json.load(response)
 
 
