@@ -28,6 +28,7 @@ from openenv_gym.bridge.spaces.text import UnicodeText
 from openenv_gym.bridge.wires import Wire
 from tests.support.apps.bridge_faults import COMMANDS
 from tests.support.apps.bridge_walks import StreamWalk
+from tests.support.log_records import records_of_ours
 from tests.support.pools import PROJECTS, all_end, process_at
 from tests.support.servers import RunningServer, running_server
 
@@ -205,7 +206,7 @@ def test_a_token_that_stands_in_the_keywords_is_warned_of_once(caplog: pytest.Lo
     with caplog.at_level(logging.WARNING, logger="openenv_gym"):
         for token in ("env:SOME_TOKEN", "secret", "secret"):
             RemoteEnv(NOWHERE, declared=declared(), token=token)
-    (record,) = caplog.records
+    (record,) = records_of_ours(caplog)
     assert "env:NAME" in record.getMessage()
     assert "secret" not in record.getMessage()
 

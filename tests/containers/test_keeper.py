@@ -19,6 +19,7 @@ from openenv_gym.providers.watchdog_client import own_server
 from tests.support.engine import Engine
 from tests.support.engine_proxy import EngineProxy, engine_proxy
 from tests.support.keeping import SERVE, created, is_there, just_started, kept, kept_by, labels_for
+from tests.support.log_records import records_of_ours
 from tests.support.pools import eventually, keepers_of
 
 pytestmark = pytest.mark.containers
@@ -170,7 +171,7 @@ def test_what_could_not_be_ended_because_the_engine_went_away_is_told_with_how_t
     proxy.vanish()
     try:
         pool.shutdown()
-        (warning,) = [each for each in caplog.records if each.levelname == "WARNING"]
+        (warning,) = [each for each in records_of_ours(caplog) if each.levelname == "WARNING"]
         assert f"docker ps --all --filter label={POOL_LABEL}={pool_location().directory.name}" in warning.getMessage()
         assert is_there(client, container)
     finally:

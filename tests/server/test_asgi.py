@@ -6,6 +6,8 @@ import logging
 import pytest
 from openenv_gym_server.asgi import ended, frame_of
 
+from tests.support.log_records import records_of_ours
+
 
 def test_a_frame_is_text_or_bytes_as_it_was_sent() -> None:
     assert frame_of({"type": "websocket.receive", "text": "a", "bytes": None}) == "a"
@@ -29,4 +31,4 @@ def test_only_a_fault_of_the_server_is_logged_at_a_connections_end(
 
     with caplog.at_level(logging.ERROR):
         assert asyncio.run(serve())
-    assert bool(caplog.records) is is_logged
+    assert bool(records_of_ours(caplog)) is is_logged

@@ -14,7 +14,7 @@ from tests.support.sockets import frame_socket
 from tests.support.vector_client import Table, vector_socket
 
 MISBEHAVING = "tests.support.apps.misbehaving:app"
-LONG = {"do": "sleep", "seconds": 1.0}
+LONG = {"do": "sleep", "seconds": 2.0}
 
 
 def draining(seconds: float) -> tuple[str, str]:

@@ -7,6 +7,8 @@ import pytest
 from openenv_gym_server.config import ServerConfig, ServerMode
 from openenv_gym_server.failures import FailureReporter
 
+from tests.support.log_records import records_of_ours
+
 
 def told(error: BaseException, config: ServerConfig | None = None) -> str:
     reporter = FailureReporter(config or ServerConfig())
@@ -48,7 +50,8 @@ def test_the_log_has_the_traceback_the_session_and_the_id(caplog: pytest.LogCapt
     assert "Traceback" in caplog.text
     assert error_id in caplog.text
     assert "session-1" in caplog.text
-    assert (caplog.records[0].__dict__["session_id"], caplog.records[0].__dict__["error_id"]) == ("session-1", error_id)
+    (record,) = records_of_ours(caplog)
+    assert (record.__dict__["session_id"], record.__dict__["error_id"]) == ("session-1", error_id)
 
 
 class Unspeakable(Exception):

@@ -78,7 +78,7 @@ def test_a_failing_tool_is_an_answer_and_its_traceback_is_logged(caplog: pytest.
         observation = call(Calculator(), "divide", a=1, b=0)
     assert observation.error is not None
     assert observation.error.error_type == "execution_error"
-    (record,) = caplog.records
+    (record,) = records_of_ours(caplog)
     assert record.exc_info is not None
     assert record.exc_info[0] is ZeroDivisionError
 
@@ -309,7 +309,7 @@ def test_production_keeps_what_an_exception_says_to_the_log(caplog: pytest.LogCa
     error = call(environment, "divide", a=1, b=0).error
     assert error is not None
     assert "zero" not in error.message
-    (record,) = caplog.records
+    (record,) = records_of_ours(caplog)
     assert error.message.split("[error ")[1].rstrip("]") in record.getMessage()
 
 

@@ -17,6 +17,7 @@ from openenv_gym_protocol.errors import ConfigurationError, ConnectError, Infras
 
 from openenv_gym.rollouts import Ending, EnvironmentSource, Episode
 from openenv_gym.trainers.trl import EnvironmentFactory, environment_factory
+from tests.support.log_records import records_of_ours
 from tests.support.misbehaving import misbehaving_server
 from tests.support.servers import ROOT, RunningServer, running_server
 from tests.support.sessions import wait_for_sessions
@@ -125,9 +126,9 @@ def test_a_seed_that_begins_otherwise_is_told(caplog: pytest.LogCaptureFixture) 
         with caplog.at_level(logging.WARNING, "openenv_gym.rollouts"):
             for environment in environments:
                 environment.reset(seed=5)
-            assert not caplog.records
+            assert not records_of_ours(caplog)
             factory._firsts.compare(5, {}, {"text": "another"})
-        (record,) = caplog.records
+        (record,) = records_of_ours(caplog)
         assert "Episodes of seed 5 did not begin alike: they differ at text" in record.getMessage()
         factory.close()
 

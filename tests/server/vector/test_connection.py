@@ -117,7 +117,7 @@ def test_a_bad_frame_is_answered_and_the_connection_lives(socket: VectorSocket, 
 def test_an_id_under_way_may_not_be_used_again(socket: VectorSocket) -> None:
     lanes = socket.open(1)
     socket.reset(lanes)
-    request = frames.Step(id=500, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 0.3}]))
+    request = frames.Step(id=500, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 1.0}]))
     socket.send_raw(codec.encode(request))
     socket.send_raw(codec.encode(request))
     refused = socket.receive(frames.UNREADABLE)
@@ -129,7 +129,7 @@ def test_an_id_under_way_may_not_be_used_again(socket: VectorSocket) -> None:
 def test_the_id_of_a_cancel_under_way_may_not_be_used_again(socket: VectorSocket) -> None:
     lanes = socket.open(1)
     socket.reset(lanes)
-    socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 0.3}]))
+    socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 1.0}]))
     closing = socket.send(frames.Close, lanes=lanes)
     for _ in range(2):
         # To give up a close is to wait for it.
@@ -299,7 +299,7 @@ def test_requests_under_way_are_bounded_by_their_bytes_too(server: RunningServer
     with vector_socket(server.ws_url) as socket:
         lanes = socket.open(1)
         socket.reset(lanes)
-        hung = socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 1.0}]))
+        hung = socket.send(frames.Step, lanes=lanes, actions=Batch(values=[{"do": "sleep", "seconds": 4.0}]))
         large = Batch(values=[{"do": "x" * (FRAME_LIMIT - 1000)}])
         asked = [socket.send(frames.Step, lanes=lanes, actions=large) for _ in range(4)]
         kinds = [type(socket.receive(request)) for request in (*asked[3:], *asked[:3], hung)]

@@ -234,7 +234,7 @@ def test_answers_are_kept_up_to_a_bound_and_never_guessed() -> None:
         careful.tear()
         assert attached.refusal() == "SessionLost"
         assert careful.resume() == 9
-        away.socket.send(frames.Step, lanes=[0], actions=Batch(values=[{"do": "sleep", "seconds": 1.0}]))
+        away.socket.send(frames.Step, lanes=[0], actions=Batch(values=[{"do": "sleep", "seconds": 3.0}]))
         for _ in range(6):
             last = away.socket.send(frames.Get, lanes=[0], name="label")
         away.socket.ask(frames.Cancel, request=last + 100)  # so that all of it has come
