@@ -216,7 +216,7 @@ def test_a_container_that_is_made_only_after_its_trainer_was_killed_is_found(
         assert proxy.held.wait(30.0)
         program.kill()
         # The keeper has looked for it and found nothing.
-        assert proxy.listed.wait(10.0)
+        assert proxy.listed.wait(30.0)
         proxy.release.set()
         assert eventually(lambda: history(client, directory) == ["create", "destroy"], within=20.0)
         assert not names_of(client, directory)

@@ -92,7 +92,7 @@ def test_a_stubborn_process_is_ended_and_again_does_no_harm(
     (found,) = [each for each in server_processes() if each.pool == pool]
     end_process(found)
     assert has_ended(psutil.Process(stubborn.pid))
-    assert stubborn.wait(10) == -signal.SIGKILL
+    assert stubborn.wait(30) == -signal.SIGKILL
     end_process(found)
 
 

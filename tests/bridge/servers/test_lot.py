@@ -12,7 +12,7 @@ from openenv_gym.bridge.servers.lot import STARTS_AT_ONCE, Lot
 from openenv_gym.bridge.servers.server import Server
 from openenv_gym.transports.base import ConnectionOptions
 
-SECONDS = 10.0
+SECONDS = 30.0
 
 
 class Machine:

@@ -158,7 +158,7 @@ def test_a_spare_that_died_meanwhile_is_started_anew(make: Make) -> None:
     assert eventually(lambda: servers._spares is not None and servers._spares._spares[0].is_ready, within=30)
     (spare,) = [process for process in running() if process.pid != first.pid]
     spare.kill()
-    spare.wait(10)
+    spare.wait(30)
     servers.move(0)
     (new,) = servers.of([0])
     assert process_at(new.base_url).pid not in {first.pid, spare.pid}

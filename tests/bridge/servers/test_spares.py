@@ -14,7 +14,7 @@ from openenv_gym.bridge.servers.spares import Spares
 from openenv_gym.transports.base import ConnectionOptions
 from tests.support.pools import eventually
 
-SECONDS = 10.0
+SECONDS = 30.0
 
 
 class Starts:

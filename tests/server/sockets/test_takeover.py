@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from tests.support.apps import counting
 from tests.support.loops import run_on
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 class Wrapping:
@@ -220,7 +220,7 @@ def test_a_server_that_waits_no_longer_cuts_the_connection() -> None:
 
 def test_uvicorns_own_limits_hold() -> None:
     async def act() -> None:
-        options = {"ws_max_size": 1000, "ws_ping_interval": 0.05, "ws_ping_timeout": 0.05}
+        options = {"ws_max_size": 1000, "ws_ping_interval": 0.05, "ws_ping_timeout": 1.0}
         async with served(counting.app, **options) as server:
             async with connect(address(server), compression=None, proxy=None) as connection:
                 await plays(connection)

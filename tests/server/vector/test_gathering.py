@@ -14,7 +14,7 @@ from openenv_gym_server.vector.pending import PendingRequest
 from openenv_gym_server.vector.shares import Share
 
 MEMBER: Any = object()
-SECONDS = 10.0
+SECONDS = 30.0
 
 
 class Asked:
