@@ -92,7 +92,7 @@ def servers_of(directory: Path) -> list[psutil.Process]:
     """The servers that a pool's watchdog has recorded, and that have not ended meanwhile."""
     found = []
     for path in directory.glob("*.process"):
-        with suppress(FileNotFoundError, psutil.NoSuchProcess):
+        with suppress(FileNotFoundError, json.JSONDecodeError, psutil.NoSuchProcess):  # it may be written just now
             found.append(psutil.Process(json.loads(path.read_text(encoding="utf-8"))["pid"]))
     return found
 

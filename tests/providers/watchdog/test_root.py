@@ -38,7 +38,7 @@ def test_the_end_of_the_root_makes_its_descriptor_readable(trainer: subprocess.P
     assert not root.has_ended()
     assert root.fd is not None
     trainer.kill()
-    assert select.select([root.fd], [], [], 5.0)[0] == [root.fd]
+    assert select.select([root.fd], [], [], 30.0)[0] == [root.fd]
     assert root.has_ended()
     close(root)
 
