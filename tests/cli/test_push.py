@@ -304,9 +304,9 @@ def test_a_space_that_cannot_be_built_is_told_with_where_its_log_is(
 
 def test_a_space_that_does_not_run_in_time_is_told(hub: HubState, env: dict[str, str], project: Path) -> None:
     hub.stages = ["BUILDING"]
-    run = push(project, env, "--wait", "--timeout", "1")
+    run = push(project, env, "--wait", "--timeout", "4")
     assert (run.returncode, run.stdout) == (1, "")
-    assert "has the commit, but did not run it within 1 s: its stage is BUILDING" in run.stderr
+    assert "has the commit, but did not run it within 4 s: its stage is BUILDING" in run.stderr
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_all_tries_share_one_time_out() -> None:
             asked.hang_up()
 
     try:
-        error, asked = failure(answer, timeout_s=0.5, retries=5)
+        error, asked = failure(answer, timeout_s=4.0, retries=5)
     finally:
         release.set()
     assert (type(error), asked) == (errors.ReplyTimeout, 2)

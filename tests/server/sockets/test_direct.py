@@ -366,7 +366,7 @@ def test_a_client_that_reads_nothing_does_not_keep_its_session(play: Play, monke
 
 
 def test_a_client_that_reads_in_time_lives_on(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_UNREAD_SECONDS", 1.0)
+    monkeypatch.setattr(direct, "_UNREAD_SECONDS", PATIENCE)
 
     async def act() -> None:
         async with scene() as at:
