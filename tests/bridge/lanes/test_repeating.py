@@ -24,7 +24,7 @@ LANES = 4
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RunningServer]:
-    with running_server(WALKS) as server:
+    with running_server(WALKS, env={"TEST_PATIENCE": "0.05"}) as server:
         yield server
 
 
