@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.containers, pytest.mark.usefixtures("server_image")]
 
 class TestDockerProvider(ProviderContract):
     # Long enough for a container to start and write its first line.
-    give_up_seconds = 4.0
+    give_up_seconds = 10.0
 
     def provider(self) -> DockerProvider:
         return DockerProvider()

@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,11 +21,21 @@ from openenv_gym_protocol.errors import ConfigurationError, ServerStartError, Un
 from openenv_gym.providers.base import OwnedServer, ServerRequest
 from openenv_gym.providers.deadline import Deadline
 from openenv_gym.providers.process import ProcessProvider
+from openenv_gym.providers.watchdog_client import WatchdogClient
 from openenv_gym.testing.provider_contract import ProviderContract
 from tests.support.pools import PROJECTS, all_end, eventually, fetch, request_for
 
 
 class TestProcessProvider(ProviderContract):
+    give_up_seconds = 5.0
+
+    @pytest.fixture(autouse=True)
+    def _watchdog_runs(self) -> Iterator[None]:
+        # How long it takes to start counts too, and on a machine that has much to do that is long.
+        client = WatchdogClient.connect(Deadline(60))
+        yield
+        client.close()
+
     def provider(self) -> ProcessProvider:
         return ProcessProvider()
 
