@@ -19,7 +19,7 @@ from openenv_gym.transports import loan as loan_module
 from openenv_gym.transports.base import Connection
 from openenv_gym.transports.loan import Loan
 from openenv_gym.transports.websocket_connection import WebSocketConnection
-from tests.support.talking import PATIENCE, Said, heard, of_client, talk
+from tests.support.talking import Said, heard, of_client, talk
 
 Told = asyncio.Queue[Any]
 LARGE = 16_000_000
@@ -142,7 +142,7 @@ def test_a_pong_that_who_reads_finds_keeps_the_connection() -> None:
         loan.take_back()
         assert await told.get() == "answered again"
 
-    talk(peer, body, ping_interval=0.01, ping_timeout=PATIENCE)
+    talk(peer, body, ping_interval=0.01, ping_timeout=3.0)
 
 
 @pytest.mark.parametrize(
