@@ -42,7 +42,7 @@ def compute(seconds: float) -> None:
 def test_a_session_outlives_computing_for_many_pings(
     make: Callable[..., RemoteEnv], make_many: Callable[..., RemoteVectorEnv]
 ) -> None:
-    pings = {"UVICORN_WS_PING_INTERVAL": "0.2", "UVICORN_WS_PING_TIMEOUT": "2"}
+    pings = {"UVICORN_WS_PING_INTERVAL": "1", "UVICORN_WS_PING_TIMEOUT": "1"}
     with running_server("tests.support.apps.bridge_walks:walk", env=pings) as server:
         env, envs = make(server.base_url), make_many(server.base_url, num_envs=3)
         env.reset(seed=1)

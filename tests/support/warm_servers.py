@@ -74,4 +74,10 @@ def _serve(app_import: str, listener: Any, cwd: str, env: dict[str, str], log: s
     import uvicorn
     from openenv_gym_server.serve import _run
 
-    _run(uvicorn.Config(app_import, fd=listener.detach(), workers=1, access_log=False))
+    # What its command line would read of them; others no test sets.
+    pings = {
+        option: float(env[f"UVICORN_{option.upper()}"])
+        for option in ("ws_ping_interval", "ws_ping_timeout")
+        if f"UVICORN_{option.upper()}" in env
+    }
+    _run(uvicorn.Config(app_import, fd=listener.detach(), workers=1, access_log=False, **pings))  # type: ignore[arg-type]

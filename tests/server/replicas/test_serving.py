@@ -244,7 +244,7 @@ def test_slow_loris_a_head_that_does_not_come_to_its_end_is_ended_by_the_router(
 
 def test_an_app_that_cannot_be_imported_ends_the_server() -> None:
     command = [sys.executable, "-m", "openenv_gym_server", f"{MISBEHAVING}less", "--port", "0", "--workers", "2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=SECONDS)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=3 * SECONDS)
     assert done.returncode == 3
     assert "ended with 1 before it served" in done.stderr
 
