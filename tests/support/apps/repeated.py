@@ -14,7 +14,7 @@ from openenv_gym_server import Action, Environment, Observation, State, create_a
 from openenv_gym_server.vector import gathering, pending
 from pydantic import Field
 
-gathering.PATIENCE = pending.PATIENCE = float(os.environ.get("TEST_PATIENCE", pending.PATIENCE))
+gathering.PATIENCE = pending.PATIENCE = float(os.environ.get("TEST_PATIENCE", pending.PATIENCE))  # type: ignore[attr-defined]
 
 SLOW, STUCK, FAIL, INFINITE = 60, 61, 62, 63
 """Actions that take a tenth of a second, or six; that raise; whose reward is infinite, and sent as missing."""
