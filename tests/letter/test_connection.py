@@ -42,13 +42,13 @@ def compute(seconds: float) -> None:
 def test_a_session_outlives_computing_for_many_pings(
     make: Callable[..., RemoteEnv], make_many: Callable[..., RemoteVectorEnv]
 ) -> None:
-    pings = {"UVICORN_WS_PING_INTERVAL": "1", "UVICORN_WS_PING_TIMEOUT": "1"}
+    pings = {"UVICORN_WS_PING_INTERVAL": "1", "UVICORN_WS_PING_TIMEOUT": "2"}
     with running_server("tests.support.apps.bridge_walks:walk", env=pings) as server:
         env, envs = make(server.base_url), make_many(server.base_url, num_envs=3)
         env.reset(seed=1)
         envs.reset(seed=1)
         before = (env.session_id, envs.get_attr("session_id"))
-        compute(4.0)
+        compute(5.0)
         assert env.step(1)[0] in env.observation_space
         assert envs.step(np.array([0, 1, 0]))[0] in envs.observation_space
         assert (env.session_id, envs.get_attr("session_id")) == before
