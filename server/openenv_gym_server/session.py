@@ -19,6 +19,7 @@ from openenv_gym_server.dispatch import Host
 from openenv_gym_server.placement import placed
 from openenv_gym_server.tracing import carried, make_host
 from openenv_gym_server.workers.base import Job, Worker
+from openenv_gym_server.workers.inline import InlineWorker
 
 _T = TypeVar("_T")
 
@@ -84,7 +85,11 @@ class Session:
 
         Frames are answered in the order in which they come. Nothing is replied after the session is lost.
         """
-        self.worker.submit(_Exchange(self, frame, reply))
+        worker = self.worker
+        if isinstance(worker, InlineWorker):
+            self._reply(reply, worker.run(frames.exchange_at_once, self.host, frame))
+        else:
+            worker.submit(_Exchange(self, frame, reply))
 
     def job(self, work: Callable[[Host], Coroutine[Any, Any, _T]], reply: Callable[[_T | BaseException], None]) -> Job:
         """A piece of work with the environment, for whoever gives it to the worker.
@@ -148,8 +153,7 @@ class _Exchange(NamedTuple):
         return frames.exchange_at_once(self.session.host, self.frame)
 
     def reply(self, answer: str | None) -> None:
-        if self.session.state is SessionState.OPEN:
-            self.take(answer)
+        self.session._reply(self.take, answer)
 
 
 async def _caught(work: Callable[[Host], Awaitable[_T]], host: Host) -> _T | BaseException:

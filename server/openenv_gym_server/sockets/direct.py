@@ -99,8 +99,8 @@ class DirectSocket(asyncio.Protocol):
         self._awake = Awake(self._is_alone)
         self._line: Line | None = None
         self._looking_after: asyncio.TimerHandle | None = None
-        self._may_lend = False
-        """Nothing has come that would have to be taken before what a thread reads."""
+        self._came: Sequence[Event] = ()
+        """What came last."""
 
     async def serve(self, conversation: Conversation) -> None:
         """Serves a conversation until the connection is closed."""
@@ -181,9 +181,8 @@ class DirectSocket(asyncio.Protocol):
         """Takes bytes of the client."""
         self._heard = True
         self._awake.received()
-        events = self._reader.feed(data)
-        self._may_lend = len(events) == 1 and self._reader.is_between_messages
-        self._take(events)
+        self._came = self._reader.feed(data)
+        self._take(self._came)
 
     def lend(self, when_ended: Callable[[], None]) -> Line | None:
         """Lends the connection to a thread, where the loop has nothing else to do with it, or with another one."""
@@ -203,7 +202,7 @@ class DirectSocket(asyncio.Protocol):
             return
         if self._looking_after is not None:
             self._looking_after.cancel()
-        self._heard, self._may_lend = True, False
+        self._heard, self._came = True, ()
         left = line.end()
         if left.unsent:
             self._transport.write(left.unsent)
@@ -264,7 +263,9 @@ class DirectSocket(asyncio.Protocol):
 
     def _free_descriptor(self) -> int | None:
         """What a thread may read and write, while nothing waits to be read or written here, and nobody else is here."""
-        is_idle = self._may_lend and self._reading and self._writable and self._line is None
+        # Whatever came with a message would have to be taken before what a thread reads.
+        is_last = len(self._came) == 1 and self._reader.is_between_messages
+        is_idle = is_last and self._reading and self._writable and self._line is None
         if not is_idle or self._closing or self._is_ending or len(self._connections) != 1:
             return None
         transport = self._transport

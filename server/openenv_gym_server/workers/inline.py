@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from openenv_gym_server.counters import Counters
 from openenv_gym_server.workers.base import AnyJob, done_at_once
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 SLOW_SECONDS = 0.005
 """Everything else of the server waits for an inline call; one longer than this is logged and counted."""
@@ -29,12 +33,16 @@ class InlineWorker:
 
     def submit(self, job: AnyJob) -> None:
         """Runs a job and replies."""
+        job.reply(self.run(done_at_once, job))
+
+    def run(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Runs a call, which must not raise, for whoever is on the event loop and waits for it."""
         started = time.perf_counter()
-        result = done_at_once(job)
+        result = call(*arguments)
         seconds = time.perf_counter() - started
         if seconds > SLOW_SECONDS:
             self._note(seconds)
-        job.reply(result)
+        return result
 
     def interrupt(self, job: AnyJob) -> bool:
         """Does nothing: while a job runs, nobody can ask."""
