@@ -176,6 +176,21 @@ class RowsForm:
         is_bare = rows.infos is None and rows.final is None and not rows.failures and not rows.more
         return is_bare and bool(columns) and all(map(len, columns or ()))
 
+    def write(self, request_id: int, arrays: Sequence[Column]) -> bytes | None:
+        """Writes a reply.
+
+        Args:
+            request_id: The request.
+            arrays: The columns, and after them the rewards and the flags.
+
+        Returns:
+            What the codec writes; None where the arrays have other sizes than those of this form.
+        """
+        if list(map(len, arrays)) != self._sizes:
+            return None
+        parts = [part for pair in zip(self._pieces, arrays, strict=True) for part in pair]
+        return b"".join([*parts, self._before_id, msgspec.msgpack.encode(request_id)])
+
     def read(self, frame: bytes, request_id: int) -> list[memoryview] | None:
         """Reads a reply to a request.
 

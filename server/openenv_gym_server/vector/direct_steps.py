@@ -29,11 +29,23 @@ _SHORT_SECONDS = 0.25
 """Steps that have less time than that are left to the event loop, which may hear of a line that is lent later."""
 
 
-class Lender(Protocol):
-    """The link that the lanes belong to."""
+class LinkEnd(Protocol):
+    """The link that lanes belong to."""
+
+    def send(self, frame: bytes) -> None:
+        """Sends a frame that answers what was asked."""
+
+    def answered(self, request_id: int) -> None:
+        """Learns that a request was answered to its end."""
+
+    def note_under_way(self, request_id: int) -> None:
+        """Learns that a request that came on a lent line is under way."""
 
     def lend(self, when_ended: Callable[[], None]) -> Line | None:
         """Lends its line, if nothing but the step that has just come is under way."""
+
+    def take_back(self) -> None:
+        """Takes the line back, if it is lent."""
 
     def accept(self, message: bytes, request: Step) -> bool:
         """Counts a step that came on the line, or leaves it to the event loop: on the thread, under the line's lock."""
@@ -70,7 +82,7 @@ class DirectSteps:
         link: Their link.
     """
 
-    def __init__(self, thread: WorkThread, lanes: Lanes, link: Lender) -> None:
+    def __init__(self, thread: WorkThread, lanes: Lanes, link: LinkEnd) -> None:
         self._thread = thread
         self._lanes = lanes
         self._link = link

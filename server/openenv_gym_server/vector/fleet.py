@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from openenv_gym_protocol.errors import CapacityReached, OpenEnvGymError, SessionLost, StepTimeout
 from openenv_gym_protocol.vector.frames import Open, Step
@@ -17,7 +17,7 @@ from openenv_gym_server.dispatch import Host
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import SessionState
 from openenv_gym_server.vector.asking import Asking, LanesRequest, StepAsking, asking, kind_of, step_asking
-from openenv_gym_server.vector.direct_steps import DirectSteps, Lender
+from openenv_gym_server.vector.direct_steps import DirectSteps, LinkEnd
 from openenv_gym_server.vector.gathering import Gathering
 from openenv_gym_server.vector.lane import LaneDriver, Member, Work, guarded
 from openenv_gym_server.vector.lanes import Lanes
@@ -25,6 +25,7 @@ from openenv_gym_server.vector.offer import Offer
 from openenv_gym_server.vector.opening import LaneOpener
 from openenv_gym_server.vector.parts import Part
 from openenv_gym_server.vector.pending import PendingRequest
+from openenv_gym_server.vector.rows_writer import RowsWriter
 from openenv_gym_server.vector.shares import Series, Share
 from openenv_gym_server.vector.thread_steps import (
     ThreadStep,
@@ -41,22 +42,6 @@ logger = logging.getLogger(__name__)
 
 _GRACE = 1.0
 """Seconds in which a call that shares its thread or loop with other lanes may end after it was given up."""
-
-
-class LinkEnd(Lender, Protocol):
-    """The link that lanes belong to."""
-
-    def send(self, frame: bytes) -> None:
-        """Sends a frame that answers what was asked."""
-
-    def answered(self, request_id: int) -> None:
-        """Learns that a request was answered to its end."""
-
-    def note_under_way(self, request_id: int) -> None:
-        """Learns that a request that came on a lent line is under way."""
-
-    def take_back(self) -> None:
-        """Takes the line back, if it is lent."""
 
 
 class Fleet:
@@ -81,6 +66,7 @@ class Fleet:
         self._being_opened = 0
         self._pending: dict[int, PendingRequest] = {}
         self._when_answered: dict[int, list[Callable[[], None]]] = {}
+        self._writer = RowsWriter()
         self._thread: WorkThread | None = None
         self._direct: DirectSteps | None = None
 
@@ -240,8 +226,14 @@ class Fleet:
     def _unanswered(
         self, request: LanesRequest, shares: Sequence[Share | Series], gone: Sequence[int]
     ) -> PendingRequest:
-        send, ended = self._link.send, self._answered
-        pending = PendingRequest(request.id, kind_of(request), max_bytes=self.client_bytes, send=send, ended=ended)
+        pending = PendingRequest(
+            request.id,
+            kind_of(request),
+            max_bytes=self.client_bytes,
+            send=self._link.send,
+            ended=self._answered,
+            writer=self._writer,
+        )
         for lane in gone:
             pending.fail([lane], SessionLost(self._lanes.why_gone(lane)))
         for share in shares:

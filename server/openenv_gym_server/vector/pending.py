@@ -15,6 +15,7 @@ from openenv_gym_protocol.errors import ExecutionError, OpenEnvGymError, Session
 
 from openenv_gym_server.vector.lane import Member
 from openenv_gym_server.vector.parts import Answer, Part, Row, ValuesPart, failed, rows_frames, values_frame, without
+from openenv_gym_server.vector.rows_writer import RowsWriter
 from openenv_gym_server.vector.shares import Series, Share
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ class PendingRequest:
         max_bytes: The largest frame that the client accepts.
         send: Takes frames.
         ended: Called once, with the last frames, which it gives to ``send``: by then nothing is under way.
+        writer: Writes what has a known form.
 
     Attributes:
         ended: As it was given; whoever takes the request over sets another.
@@ -47,12 +49,14 @@ class PendingRequest:
         max_bytes: int,
         send: Callable[[bytes], None],
         ended: Callable[[PendingRequest, Sequence[bytes]], None],
+        writer: RowsWriter | None = None,
     ) -> None:
         self.request_id = request_id
         self.kind = kind
         self.unsettled: dict[Share | Series, None] = {}
         self.timer: asyncio.TimerHandle | None = None
         self._max_bytes = max_bytes
+        self._writer = writer
         self._send = send
         self.ended = ended
         self._answers: list[Answer] = []
@@ -175,8 +179,17 @@ class PendingRequest:
     def _frames(self, answers: Sequence[Answer], *, more: bool) -> list[bytes]:
         if self.kind is Part:
             rows = cast(list[Part | Row], answers)
+            frame = self._in_one_piece(rows) if not more else None
+            if frame is not None:
+                return [frame]
             return rows_frames(self.request_id, rows, more=more, max_bytes=self._max_bytes)
         return [values_frame(self.request_id, cast(list[ValuesPart], answers), self._max_bytes)]
+
+    def _in_one_piece(self, answers: Sequence[Part | Row]) -> bytes | None:
+        if self._writer is None or len(answers) != 1 or not isinstance(answers[0], Part):
+            return None
+        frame = self._writer.frame(self.request_id, answers[0])
+        return frame if frame is not None and len(frame) <= self._max_bytes else None
 
     def _stop_timers(self) -> None:
         for timer in (self.timer, self._flush_timer):

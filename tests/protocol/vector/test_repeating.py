@@ -156,3 +156,13 @@ def test_a_frame_that_is_changed_anywhere_is_read_as_the_codec_reads_it_or_not_a
 )
 def test_only_replies_with_nothing_but_arrays_have_a_form(changes: dict[str, Any], expected: bool) -> None:
     assert RowsForm.has(rows_of([0, 1], [2], 1, **changes)) is expected
+
+
+@given(lanes=LANES, number=IDS, sizes=st.lists(st.integers(1, 300), min_size=1, max_size=3), byte=st.integers(0, 255))
+def test_a_reply_is_written_as_the_codec_writes_it(lanes: list[int], number: int, sizes: list[int], byte: int) -> None:
+    form = RowsForm(rows_of(lanes, sizes, 1))
+    rows = rows_of(lanes, sizes, byte, id=number)
+    assert rows.observations is not None
+    arrays = [*(rows.observations.columns or ()), rows.rewards, rows.flags]
+    assert form.write(number, arrays) == codec.encode(rows)
+    assert form.write(number, [*arrays[:-1], arrays[-1] + b"1"]) is None
