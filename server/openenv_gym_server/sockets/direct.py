@@ -249,13 +249,13 @@ class DirectSocket(asyncio.Protocol):
         return len(self._connections) == 1 and not (self._closing or self._conversation.is_busy)
 
     def _take(self, events: Sequence[Event]) -> None:
+        violation = self._reader.violation  # now: with the last of the events the reader may become a thread's
         for opcode, payload in events:
             if opcode is _TEXT or opcode is _BINARY:
                 if not (self._closing or self._is_ending):
                     self._conversation.receive(payload)
             else:
                 self._control(opcode, cast(bytes, payload))
-        violation = self._reader.violation
         if violation is not None and not self._closing:
             logger.info("A client broke the WebSocket protocol: %s.", violation.reason)
             self._close(violation.code, close_payload(*violation))

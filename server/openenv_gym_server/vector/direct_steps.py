@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from openenv_gym_protocol.eagerness import AWAKE_SECONDS, Eagerness, give_way, is_allowed
@@ -68,6 +69,8 @@ class Lanes(Protocol):
 
 
 class _UnderWay(NamedTuple):
+    """A step that the thread has taken up, and carries out even if the line is taken back before it begins."""
+
     pending: PendingRequest
     step: ThreadStep
     began: float
@@ -105,30 +108,29 @@ class DirectSteps:
             return False
         self._line = line
         self._followed = 0
-        self._start(request, step)
-        self._thread.put(self._run)
+        self._thread.put(partial(self._run, line, self._started(request, step)))
         return True
 
-    def _start(self, request: Step, step: ThreadStep) -> None:
+    def _started(self, request: Step, step: ThreadStep) -> _UnderWay:
         pending = self._lanes.unanswered(request, step)
         pending.ended = self._answered
-        self._under_way = _UnderWay(pending, step, self._line.heard_at)
+        self._under_way = under_way = _UnderWay(pending, step, self._line.heard_at)
+        return under_way
 
-    def _run(self) -> None:
-        line = self._line
+    def _run(self, line: Line, first: _UnderWay) -> None:
+        under_way: _UnderWay | None = first
         try:
-            while self._carry_out(line) and self._hear(line):
-                pass
+            while under_way is not None:
+                under_way = self._hear(line) if self._carry_out(line, under_way) else None
         except BaseException:
             # What is under way then is the event loop's, which gives it up in time.
             logger.exception("A thread that read and answered steps by itself failed.")
             with line.lock:
                 line.give_back()
 
-    def _carry_out(self, line: Line) -> bool:
-        """Takes the step that came, and answers it; whether the next one may be waited for."""
-        assert self._under_way is not None
-        pending, step, _ = self._under_way
+    def _carry_out(self, line: Line, under_way: _UnderWay) -> bool:
+        """Takes a step, whosever the line is by now, and answers it; whether the next one may be waited for."""
+        pending, step, _ = under_way
         outcome = step.carry_out()
         with line.lock:
             if line.is_lent:
@@ -144,35 +146,35 @@ class DirectSteps:
             self._link.keep(frame)
             self._line.write(frame)
 
-    def _hear(self, line: Line) -> bool:
+    def _hear(self, line: Line) -> _UnderWay | None:
         """Waits awake for the next step; gives the line back where none comes, or anything else does."""
         until = time.monotonic() + AWAKE_SECONDS
         while True:
             with line.lock:
                 message = line.read() if line.is_lent else None
-                if message is not None and self._take(message):
-                    return True
+                under_way = None if message is None else self._taken(message)
+                if under_way is not None:
+                    return under_way
                 if message is not None:
                     line.give_back_message(message)
                 elif time.monotonic() >= until or self._thread.is_wanted:
                     line.give_back()
                 if not line.is_lent:
-                    return False
+                    return None
             give_way()
 
-    def _take(self, message: bytes) -> bool:
+    def _taken(self, message: bytes) -> _UnderWay | None:
         try:
             request = self._reader.read(message)
             step = self._lanes.thread_step(request) if type(request) is Step else None
             if type(request) is not Step or step is None or not _has_time(step):
-                return False
+                return None
             if not self._link.accept(message, request):
-                return False
+                return None
         except Exception:
-            return False  # the event loop meets it again, and says what it is
+            return None  # the event loop meets it again, and says what it is
         self._followed += 1
-        self._start(request, step)
-        return True
+        return self._started(request, step)
 
     def _when_ended(self) -> None:
         self._eagerness.note(has_paid=self._followed > 0)

@@ -134,9 +134,7 @@ class Fleet:
         Raises:
             OpenEnvGymError: It cannot be; nothing was done.
         """
-        step = self.thread_step(request) if isinstance(request, Step) else None
-        if step is not None:
-            assert isinstance(request, Step)
+        if isinstance(request, Step) and (step := self.thread_step(request)) is not None:
             assert self._thread is not None
             assert self._direct is not None
             if not self._direct.begin(request, step):
@@ -298,9 +296,10 @@ class Fleet:
 
     def _answered(self, pending: PendingRequest, frames: Sequence[bytes]) -> None:
         del self._pending[pending.request_id]
-        self._link.answered(pending.request_id)
-        for frame in frames:
+        for frame in frames[:-1]:
             self._link.send(frame)
+        self._link.answered(pending.request_id)  # before the last frame, after which a server that ends closes
+        self._link.send(frames[-1])
         for done in self._when_answered.pop(pending.request_id, ()):
             done()
 

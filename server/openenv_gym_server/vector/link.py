@@ -144,6 +144,7 @@ class Link:
         """Ends the lanes and all that is under way."""
         if self.is_ended:
             return
+        self.take_back()  # while there is a carrier to take it from
         self.is_ended = True
         self._carrier = None
         self._stop_lingering()

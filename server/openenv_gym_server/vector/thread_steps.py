@@ -46,7 +46,8 @@ def one_after_another(asked: StepAsking, series: Series) -> Part | Row:
 
 def all_at_once(share: Share) -> Any:
     """Steps the lanes of one environment, by the job of their share."""
-    return None if share.job is None else run_to_end(share.job.work())
+    job = share.job  # once: the event loop takes it away when it gives the share up
+    return None if job is None else run_to_end(job.work())
 
 
 def step_on(thread: WorkThread, pending: PendingRequest, step: ThreadStep) -> None:
