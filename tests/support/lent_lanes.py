@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.frames import Batch
+from openenv_gym_server.vector.asking import LanesRequest
 from websockets.frames import Frame, Opcode
 
 from tests.support.servers import RunningServer, killed, running_server
@@ -34,10 +35,10 @@ class Client:
         self.socket.reset(self.lanes)
         self.count = 0
 
-    def frame(self, kind: type[frames.Request], **keys: Any) -> tuple[int, bytes]:
+    def frame(self, kind: type[LanesRequest], **keys: Any) -> tuple[int, bytes]:
         """A request to all lanes, as it travels, and its id."""
         request_id = self.socket.next_id()
-        message = codec.encode(kind(id=request_id, lanes=self.lanes, **keys))  # type: ignore[call-arg]
+        message = codec.encode(kind(id=request_id, lanes=self.lanes, **keys))
         return request_id, Frame(Opcode.BINARY, message).serialize(mask=True)
 
     def actions(self, actions: Sequence[int]) -> Batch:

@@ -2,135 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from typing import Any, cast
+from contextlib import suppress
 
 import pytest
 from openenv_gym_server.sockets import awake, direct
-from openenv_gym_server.sockets.direct import DirectSocket
-from websockets.frames import Close, Frame, Opcode
-from websockets.protocol import Protocol, Side, State
+from websockets.frames import Close, Opcode
 
-from tests.support.loops import LOOPS, run_on
+from tests.support.direct_sockets import Play, Scene, scene
 
 PATIENCE = 20.0
-MAX_BYTES = 1_000_000
-
-
-class Noted:
-    """A conversation that keeps what it gets."""
-
-    def __init__(self) -> None:
-        self.received: list[str | bytes] = []
-        self.told_sent = 0
-        self.ends = 0
-        self.owes = False
-        self.changed = asyncio.Event()
-
-    def receive(self, frame: str | bytes) -> None:
-        self.received.append(frame)
-        self.changed.set()
-
-    def sent(self, frame: str | bytes) -> None:
-        self.told_sent += 1
-        self.changed.set()
-
-    def end(self) -> None:
-        self.ends += 1
-        self.changed.set()
-
-    @property
-    def is_busy(self) -> bool:
-        return self.owes
-
-    async def finish(self) -> None:
-        self.changed.set()
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        while not condition():
-            self.changed.clear()
-            await self.changed.wait()
-
-
-class Client:
-    """The other end: websockets' rules over plain streams, which it reads only when told."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-        self.rules = Protocol(Side.CLIENT, state=State.OPEN, max_size=None)
-        self.events: list[Frame] = []
-
-    def flush(self) -> None:
-        self.writer.writelines(self.rules.data_to_send())
-
-    async def frame(self) -> Frame | None:
-        """The next frame, or None at the end."""
-        while not self.events:
-            data = await self.reader.read(65536)
-            if not data:
-                return None
-            self.rules.receive_data(data)
-            self.events += [event for event in self.rules.events_received() if isinstance(event, Frame)]
-        return self.events.pop(0)
-
-    async def close(self) -> Close | None:
-        """Reads to the close frame."""
-        while (frame := await self.frame()) is not None:
-            if frame.opcode is Opcode.CLOSE:
-                return Close.parse(bytes(frame.data))
-        return None
-
-
-class Scene:
-    """A server's socket, its conversation and a client."""
-
-    def __init__(self, server: DirectSocket, talk: Noted, client: Client, connections: set[object]) -> None:
-        self.server, self.talk, self.client, self.connections = server, talk, client, connections
-        self.serving = asyncio.ensure_future(server.serve(talk))
-
-
-@asynccontextmanager
-async def scene(ping_interval: float | None = None, ping_timeout: float | None = None) -> AsyncIterator[Scene]:
-    """Connects a client over TCP."""
-    accepted: asyncio.Future[asyncio.Transport] = asyncio.get_running_loop().create_future()
-
-    class Accepted(asyncio.Protocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            accepted.set_result(cast(asyncio.Transport, transport))  # uvloop's is none by its class
-
-    listener = await asyncio.get_running_loop().create_server(Accepted, "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname(), limit=1024)
-    connections: set[object] = set()
-    server = DirectSocket(
-        await accepted, connections, max_bytes=MAX_BYTES, ping_interval=ping_interval, ping_timeout=ping_timeout
-    )
-    whole = Scene(server, Noted(), Client(reader, writer), connections)
-    await asyncio.sleep(0)  # serving begins
-    try:
-        yield whole
-        writer.close()
-        await whole.serving
-        assert whole.talk.ends == 1
-        assert connections == set()
-    finally:
-        writer.close()
-        listener.close()
-        await listener.wait_closed()
-
-
-Act = Callable[[], Coroutine[Any, Any, None]]
-Play = Callable[[Act], None]
-
-
-@pytest.fixture(params=LOOPS)
-def play(request: pytest.FixtureRequest) -> Play:
-    """Runs a scene on either event loop."""
-
-    def run(act: Act) -> None:
-        run_on(request.param, act(), PATIENCE)
-
-    return run
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.frames import UNREADABLE, Batch, Done, Refused
+from openenv_gym_server.vector.asking import LanesRequest
 from websockets.frames import Frame, Opcode
 
 from tests.support.apps.lent import BIG, BIG_BYTES, HANG, RAISE, SLEEP
@@ -91,7 +92,7 @@ def test_what_is_asked_between_steps_is_answered_and_steps_go_on(client: Client)
 
 def test_what_is_sent_at_once_is_carried_out_and_answered_in_order(client: Client) -> None:
     client.walk()
-    kinds: list[tuple[type[frames.Request], dict[str, Any]]] = [
+    kinds: list[tuple[type[LanesRequest], dict[str, Any]]] = [
         (frames.Step, {"actions": client.actions([1])}),
         (frames.State, {}),
         (frames.Step, {"actions": client.actions([2])}),
@@ -172,9 +173,11 @@ def test_what_cannot_be_asked_is_refused_and_steps_go_on(client: Client) -> None
     client.walk()
 
 
-def test_an_answer_that_no_connection_takes_at_once_arrives_whole(client: Client) -> None:
+def test_an_answer_that_no_connection_takes_at_once_arrives_whole(client: Client, server: RunningServer) -> None:
     client.walk()
-    big, after = client.send(1, BIG, 2), client.send(3)
+    big = client.send(1, BIG, 2)
+    until_begun(server, BIG)
+    after = client.send(3)
     parts = client.socket.parts(big)
     assert sum(len(info["big"]) for part in parts for info in part.infos or () if info) == BIG_BYTES
     client.count += 1
@@ -197,7 +200,7 @@ def test_two_clients_are_both_served_by_the_event_loop(client: Client, server: R
 @pytest.mark.parametrize("before", [0, 3])
 def test_a_step_that_hangs_is_given_up_at_its_deadline(client: Client, server: RunningServer, before: int) -> None:
     client.walk(before)
-    failures = client.failures(client.send(1, 1, HANG, deadline=1.5))
+    failures = client.failures(client.send(1, 1, HANG, deadline=1.0))
     assert failures[client.lanes[2]][0] == "timeout"
     assert {lane: lost for lane, (_, lost) in failures.items()} == dict.fromkeys(client.lanes, True)  # of one thread
     again = Client(client.socket)
@@ -268,6 +271,14 @@ def test_a_deadline_that_is_short_holds(unhurried: RunningServer, before: int) -
         release(unhurried)
 
 
+def test_the_servers_own_limit_holds(kind: str, way: str) -> None:
+    with serving(kind, way, OPENENV_GYM_STEP_TIMEOUT="0.3", **FOREVER) as server, connected(server) as client:
+        client.walk()
+        failures = client.failures(client.send(1, 1, HANG))
+        assert failures[client.lanes[2]] == ("timeout", True)
+        Client(client.socket).walk()
+
+
 def resumed(stack: ExitStack, server: RunningServer, client: Client, link: str, received: int) -> int:
     """Has a client go on on another connection, and returns how many of its frames the server has."""
     before = client.socket
@@ -301,9 +312,10 @@ def test_answers_that_did_not_arrive_are_sent_again(unhurried: RunningServer) ->
         client = Client(socket)
         client.walk()
         confirmed = socket.received
-        answers = [client.send(number, ack=confirmed) for number in (1, 2)]
-        for request_id in answers:
-            socket.parts(request_id)
+        answers = []
+        for number in (1, 2):
+            answers.append(client.send(number, ack=confirmed))
+            socket.parts(answers[-1])
         with vector_socket(unhurried.ws_url, greet=False) as other:
             older = other.refusal(frames.Resume, link=link, epoch=1, ack=confirmed - 1)
             assert "kept no longer" in older.message
@@ -319,10 +331,10 @@ def test_a_server_that_ends_gives_the_whole_answer_first(kind: str, way: str, be
         socket.hello(max_frame_bytes=2048)  # so that an answer takes more frames than one
         client = Client(socket, 100)
         client.walk(before)
-        request_id = client.send(SLEEP + 1000, 1)
-        until_begun(server, SLEEP + 1000)
+        request_id = client.send(SLEEP + 400, 1)
+        until_begun(server, SLEEP + 400)
         os.kill(server.pid, signal.SIGTERM)
-        client.expect(request_id, SLEEP + 1000, 1)
+        client.expect(request_id, SLEEP + 400, 1)
         assert socket.close_code() == 1012
 
 

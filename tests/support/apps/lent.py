@@ -40,15 +40,17 @@ HANGING: list[threading.Event] = []
 
 # How long the thread waits for the next step, and the event loop for the thread: long, so that a slow client or machine
 # ends neither, or as long as the server's own.
-direct_steps.AWAKE_SECONDS = float(os.environ.get("TEST_AWAKE", direct_steps.AWAKE_SECONDS))
-direct._LENT_SECONDS = float(os.environ.get("TEST_LENT", direct._LENT_SECONDS))
+if "TEST_AWAKE" in os.environ:
+    setattr(direct_steps, "AWAKE_SECONDS", float(os.environ["TEST_AWAKE"]))  # noqa: B010 (it is not the module's own)
+if "TEST_LENT" in os.environ:
+    direct._LENT_SECONDS = float(os.environ["TEST_LENT"])
 
 _take = Link.take
 
 
-def _counted(link: Link, frame: str | bytes) -> None:
+def _counted(self: Link, frame: str | bytes) -> None:
     TAKEN.append(len(frame))
-    _take(link, frame)
+    _take(self, frame)
 
 
 Link.take = _counted  # type: ignore[method-assign]
