@@ -30,6 +30,12 @@ class Certificates:
         """What a client needs that trusts the authority."""
         return ssl.create_default_context(cafile=self.authority)
 
+    def present(self) -> ssl.SSLContext:
+        """What a server needs that has the certificate for one."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.server, self.server_key)
+        return context
+
 
 def certificates(folder: Path) -> Certificates:
     """Makes them in a folder."""

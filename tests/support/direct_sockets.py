@@ -11,6 +11,8 @@ from openenv_gym_server.sockets.direct import DirectSocket
 from websockets.frames import Close, Frame, Opcode
 from websockets.protocol import Protocol, Side, State
 
+from tests.support.certificates import Certificates
+
 MAX_BYTES = 1_000_000
 """The largest message that the server's socket takes."""
 
@@ -89,7 +91,10 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    ping_interval: float | None = None, ping_timeout: float | None = None, talk: Noted | None = None
+    ping_interval: float | None = None,
+    ping_timeout: float | None = None,
+    talk: Noted | None = None,
+    tls: Certificates | None = None,
 ) -> AsyncIterator[Scene]:
     """Connects a client over TCP, for a conversation that only notes what it gets unless another is given."""
     accepted: asyncio.Future[asyncio.Transport] = asyncio.get_running_loop().create_future()
@@ -98,8 +103,9 @@ async def scene(
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             accepted.set_result(cast(asyncio.Transport, transport))  # uvloop's is none by its class
 
-    listener = await asyncio.get_running_loop().create_server(Accepted, "127.0.0.1", 0)
-    reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname(), limit=1024)
+    present, trust = (tls.present(), tls.trust()) if tls else (None, None)
+    listener = await asyncio.get_running_loop().create_server(Accepted, "127.0.0.1", 0, ssl=present)
+    reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname(), limit=1024, ssl=trust)
     connections: set[object] = set()
     server = DirectSocket(
         await accepted, connections, max_bytes=MAX_BYTES, ping_interval=ping_interval, ping_timeout=ping_timeout

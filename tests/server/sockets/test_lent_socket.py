@@ -7,6 +7,8 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from openenv_gym_server.sockets import direct
@@ -14,6 +16,7 @@ from openenv_gym_server.sockets.direct import DirectSocket
 from openenv_gym_server.sockets.line import Line
 from websockets.frames import Close
 
+from tests.support.certificates import certificates
 from tests.support.direct_sockets import Noted, Play, Scene, scene
 
 PATIENCE = 20.0
@@ -50,7 +53,7 @@ def for_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def lending(**settings: float) -> AsyncIterator[tuple[Scene, Borrower]]:
+async def lending(**settings: Any) -> AsyncIterator[tuple[Scene, Borrower]]:
     """A scene in which a first message has come."""
     talk = Borrower()
     async with scene(talk=talk, **settings) as at:
@@ -163,6 +166,32 @@ def test_a_connection_on_which_something_waits_to_be_read_or_written_is_not_lent
             await at.talk.until(lambda: at.talk.told_sent == 1)
             await say(at, b"third")
             assert talk.lent.is_lent
+
+    play(act)
+
+
+@pytest.mark.usefixtures("for_long")
+def test_an_encrypted_connection_is_not_lent(play: Play, tmp_path: Path) -> None:
+    async def act() -> None:
+        async with scene(tls=certificates(tmp_path)) as at:
+            await say(at, b"first")
+            assert at.server.lend(lambda: None) is None
+            at.server.send(b"answer")
+            assert await payloads(at, 1) == [b"answer"]
+
+    play(act)
+
+
+@pytest.mark.usefixtures("for_long")
+def test_a_connection_that_is_read_no_further_is_not_lent(play: Play) -> None:
+    async def act() -> None:
+        async with scene() as at:
+            await say(at, b"first")
+            at.server.pause_reading()
+            assert at.server.lend(lambda: None) is None
+            at.server.resume_reading()
+            assert at.server.lend(lambda: None) is not None
+            at.server.take_back()
 
     play(act)
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
 from openenv_gym_protocol.vector import frames
 from openenv_gym_protocol.vector.frames import Batch, Refused, Rows
+from openenv_gym_server import create_app
+from openenv_gym_server.vector.link import Link
+from openenv_gym_server.vector.offer import Offer
 from websockets.exceptions import ConnectionClosed
 
+from tests.support.apps.recorded import Numbered, Record, Recorded, Recorder
 from tests.support.servers import RunningServer, running_server
 from tests.support.vector_client import SECONDS, VectorSocket, server_faults, vector_socket
 
@@ -270,3 +275,33 @@ def test_opening_goes_on_while_nobody_is_connected(client: Client) -> None:
     opened = client.socket.receive(request)
     assert isinstance(opened, frames.Opened)
     assert isinstance(client.socket.parts(client.socket.send(frames.Reset, lanes=opened.lanes))[0], Rows)
+
+
+class Taking:
+    """A connection that notes what its link is when it has it back."""
+
+    def __init__(self) -> None:
+        self.link: Link | None = None
+        self.were_ended: list[bool] = []
+
+    def put(self, frame: bytes) -> None: ...
+    def fence(self) -> None: ...
+
+    def lend(self, when_ended: Callable[[], None]) -> None:
+        return None
+
+    def take_back(self) -> None:
+        assert self.link is not None
+        self.were_ended.append(self.link.is_ended)
+
+
+def test_a_link_that_ends_has_its_connection_back_first() -> None:
+    service = create_app(Recorder, Numbered, Recorded, state_cls=Record).state.openenv_gym
+
+    async def play() -> None:
+        carrier = Taking()
+        carrier.link = Link(service, Offer(service), 2**20, carrier, None)
+        await carrier.link.end()
+        assert carrier.were_ended == [False]
+
+    asyncio.run(play())
