@@ -72,9 +72,9 @@ class KeptServer:
         self._ending = number
         self.tell_end()
 
-    def is_not_gone(self) -> None:
+    def note_not_gone(self) -> None:
         """Its keeper is deaf."""
-        self._keeper.is_deaf()
+        self._keeper.note_deaf()
 
     def start(self) -> None:
         """Its starter says that it runs."""
@@ -175,7 +175,7 @@ class _Keeper:
         if self._connection is not None:
             self._connection.tell(event, **data)
 
-    def is_deaf(self) -> None:
+    def note_deaf(self) -> None:
         """Its process is killed: another takes its place, unless that is one itself."""
         # One that has only just taken the place may still be at what the one before it did not do.
         if self._process is not None and time.monotonic() - self._began >= DEAF_SECONDS:

@@ -114,7 +114,7 @@ class OwnedProcess:
                 # Lookup: it has ended. Permission: what macOS answers for a group of zombies.
                 os.killpg(self.pid, number)
 
-    def is_not_gone(self) -> None:
+    def note_not_gone(self) -> None:
         """Does nothing: the kernel holds it, and ends it when it lets go."""
 
     def facts(self) -> dict[str, Any]:

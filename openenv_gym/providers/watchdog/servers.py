@@ -31,7 +31,7 @@ class Resource(Protocol):
     def signal(self, number: int) -> None:
         """Asks it to end (SIGTERM) or ends it (SIGKILL)."""
 
-    def is_not_gone(self) -> None:
+    def note_not_gone(self) -> None:
         """It should be gone since long: whoever had to end it does not answer."""
 
 
@@ -202,7 +202,7 @@ class Servers:
                 server.ends_at = None
             elif server.is_killed:
                 server.ends_at = self._now() + DEAF_SECONDS
-                server.resource.is_not_gone()
+                server.resource.note_not_gone()
             else:
                 server.ends_at, server.is_killed = self._now() + DEAF_SECONDS, True
                 server.resource.signal(signal.SIGKILL)

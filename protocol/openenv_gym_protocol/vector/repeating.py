@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -107,14 +107,39 @@ class StepForm:
         return None if max(request_id, ack) > LARGEST_ID else ([*found], request_id, ack)
 
 
+_Form = TypeVar("_Form")
+
+
+class Latest(Generic[_Form]):
+    """The form of the latest message that had one, which most of the next ones have too.
+
+    Attributes:
+        form: The form, if it is known.
+        uses: How many other messages had it.
+    """
+
+    def __init__(self) -> None:
+        self.form: _Form | None = None
+        self.uses = 0
+        self._eagerness = Eagerness(is_allowed=True)
+
+    def is_replaced(self) -> bool:
+        """Forgets the form, which a message has not; whether that of the message is to be taken for it.
+
+        It is not, for a while, where such were in vain of late: to make one costs more than a message.
+        """
+        if self.form is not None:
+            self._eagerness.note(has_paid=self.uses > 0)
+        self.form, self.uses = None, 0
+        return self._eagerness.is_due()
+
+
 class RequestReader:
     """Reads requests of which most are steps in one form, each like the one before."""
 
     def __init__(self) -> None:
-        self._eagerness = Eagerness(is_allowed=True)
-        self._form: StepForm | None = None
+        self._latest: Latest[StepForm] = Latest()
         self._step: Step
-        self._found = 0
 
     def read(self, message: bytes) -> Request:
         """Reads a request, as ``codec.decode_request`` does; the next step may be the same object with other contents.
@@ -122,24 +147,22 @@ class RequestReader:
         Raises:
             ProtocolFailure: As there.
         """
-        found = None if self._form is None else self._form.read(message)
+        form = self._latest.form
+        found = None if form is None else form.read(message)
         if found is None:
             return self._learn(codec.decode_request(message))
-        self._found += 1
+        self._latest.uses += 1
         self._step.actions.columns, self._step.id, self._step.ack = found
         return self._step
 
     def _learn(self, request: Request) -> Request:
-        """Takes a step's form for that of the next ones, unless such were in vain of late."""
         if type(request) is not Step or not request.actions.columns or not all(map(len, request.actions.columns)):
             return request
-        if self._form is not None:
-            self._eagerness.note(has_paid=self._found > 0)
-        self._form = None
-        if self._eagerness.is_due():
+        if self._latest.is_replaced():
             sizes = [len(column) for column in request.actions.columns]
-            self._form = StepForm(request.lanes, sizes, request.deadline, request.next_seeds, acks=request.ack > 0)
-            self._step, self._found = request, 0
+            acks = request.ack > 0
+            self._latest.form = StepForm(request.lanes, sizes, request.deadline, request.next_seeds, acks=acks)
+            self._step = request
         return request
 
 

@@ -55,7 +55,7 @@ class LinkEnd(Protocol):
         """Keeps an answer for as long as the client may not have it: there too."""
 
 
-class Lanes(Protocol):
+class ThreadLanes(Protocol):
     """The lanes of a link."""
 
     def thread_step(self, request: Step) -> ThreadStep | None:
@@ -85,7 +85,7 @@ class DirectSteps:
         link: Their link.
     """
 
-    def __init__(self, thread: WorkThread, lanes: Lanes, link: LinkEnd) -> None:
+    def __init__(self, thread: WorkThread, lanes: ThreadLanes, link: LinkEnd) -> None:
         self._thread = thread
         self._lanes = lanes
         self._link = link

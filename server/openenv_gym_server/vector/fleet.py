@@ -23,7 +23,7 @@ from openenv_gym_server.vector.lane import LaneDriver, Member, Work, guarded
 from openenv_gym_server.vector.lanes import Lanes
 from openenv_gym_server.vector.offer import Offer
 from openenv_gym_server.vector.opening import LaneOpener
-from openenv_gym_server.vector.parts import Part
+from openenv_gym_server.vector.parts import Part, ValuesPart
 from openenv_gym_server.vector.pending import PendingRequest
 from openenv_gym_server.vector.rows_writer import RowsWriter
 from openenv_gym_server.vector.shares import Series, Share
@@ -148,7 +148,9 @@ class Fleet:
         if isinstance(work_of, StepAsking) and not self._offer.traits.has_arrays and self._on_threads:
             self._step_apart(pending, work_of, shares)
         else:
-            self._submit(shares, [self._job(pending, share, work_of, limit) for share in shares])
+            kind, answered = pending.kind, pending.answered
+            jobs = [self._job(share, partial(answered, share), work_of, limit, kind) for share in shares]
+            self._submit(shares, jobs)
 
     def cancel(self, request_id: int, done: Callable[[], None]) -> bool:
         """Gives up a request.
@@ -217,8 +219,7 @@ class Fleet:
             return None
         (share,) = shares
         work_of = asking(request, shares, self._offer, limit)
-        work = guarded(Part, share.lanes, work_of(share, self._lanes.driver(share.member)))
-        share.job = share.member.session.job(_claimed(share, work, limit), _take_nothing)
+        share.job = self._job(share, _take_nothing, work_of, limit, Part)
         return ThreadStep(share, partial(all_at_once, share), limit)
 
     def _unanswered(
@@ -263,11 +264,16 @@ class Fleet:
             self._direct = DirectSteps(self._thread, self, self._link)
         return self._thread
 
-    def _job(self, pending: PendingRequest, share: Share, work_of: Asking, limit: float | None) -> Job:
-        session = share.member.session
-        reply = partial(pending.answered, share)
-        work = guarded(pending.kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
-        return session.job(_claimed(share, work, limit), reply)
+    def _job(
+        self,
+        share: Share,
+        reply: Callable[[Any], None],
+        work_of: Asking,
+        limit: float | None,
+        kind: type[Part] | type[ValuesPart],
+    ) -> Job:
+        work = guarded(kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
+        return share.member.session.job(_claimed(share, work, limit), reply)
 
     @property
     def _on_threads(self) -> bool:

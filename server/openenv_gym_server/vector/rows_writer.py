@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from openenv_gym_protocol.eagerness import Eagerness
 from openenv_gym_protocol.vector.frames import Batch, Rows
-from openenv_gym_protocol.vector.repeating import RowsForm
+from openenv_gym_protocol.vector.repeating import Latest, RowsForm
 
 from openenv_gym_server.vector.parts import Part
 
@@ -13,9 +12,7 @@ class RowsWriter:
     """Writes the answers of one link's lanes in one piece, where they have nothing but arrays of a known form."""
 
     def __init__(self) -> None:
-        self._eagerness = Eagerness(is_allowed=True)
-        self._form: RowsForm | None = None
-        self._written = 0
+        self._latest: Latest[RowsForm] = Latest()
 
     def frame(self, request_id: int, part: Part) -> bytes | None:
         """The frame that answers a request, as the codec writes it; None where that has to."""
@@ -23,19 +20,16 @@ class RowsWriter:
         if observed is None or observed.infos is not None or not observed.columns or part.failures or part.final:
             return None
         arrays = [*observed.columns, part.rewards, part.flags]
-        if self._form is not None and self._form.lanes == tuple(part.lanes):
-            frame = self._form.write(request_id, arrays)
+        form = self._latest.form
+        if form is not None and form.lanes == tuple(part.lanes):
+            frame = form.write(request_id, arrays)
             if frame is not None:
-                self._written += 1
+                self._latest.uses += 1
                 return frame
         self._learn(part, Batch(columns=list(observed.columns)))
         return None
 
     def _learn(self, part: Part, observations: Batch) -> None:
-        """Takes an answer's form for that of the next ones, unless such were in vain of late."""
-        if self._form is not None:
-            self._eagerness.note(has_paid=self._written > 0)
-        self._form, self._written = None, 0
-        if self._eagerness.is_due():
+        if self._latest.is_replaced():
             rows = Rows(id=0, lanes=list(part.lanes), observations=observations, rewards=part.rewards, flags=part.flags)
-            self._form = RowsForm(rows) if RowsForm.has(rows) else None
+            self._latest.form = RowsForm(rows) if RowsForm.has(rows) else None

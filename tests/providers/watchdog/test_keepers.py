@@ -267,7 +267,7 @@ def test_a_keeper_that_is_deaf_is_replaced_once(
             ready.data()
         if server.resource is not None and notes.events.count("kill") > unanswered:
             unanswered += 1
-            server.resource.is_not_gone()
+            server.resource.note_not_gone()
     assert len(notes.keepers) == 2
     assert user.heard[-1] == {"event": "stopped", "is_left": is_left}
     kept_here.leave()

@@ -30,7 +30,7 @@ class RecordedResource:
     def signal(self, number: int) -> None:
         self.signals.append(number)
 
-    def is_not_gone(self) -> None:
+    def note_not_gone(self) -> None:
         self.signals.append(NOT_GONE)
 
 
