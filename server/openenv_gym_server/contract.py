@@ -9,6 +9,7 @@ from typing import Any
 from openenv_gym_server.config import ServerConfig, ServerMode
 from openenv_gym_server.definition import Definition
 from openenv_gym_server.failures import FailureReporter
+from openenv_gym_server.validation import ActionReader, action_reader
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ class Contract:
     config: ServerConfig
     reporter: FailureReporter = field(init=False)
     is_in_production: bool = field(init=False)
+    read_action: ActionReader = field(init=False)
     dropped_keys: set[str] = field(default_factory=set)
     """Reset keys that the environment does not take and that were logged already."""
     tracer: Any = None  # OpenTelemetry's, where sessions are traced
@@ -32,6 +34,7 @@ class Contract:
     def __post_init__(self) -> None:
         self.reporter = FailureReporter(self.config)
         self.is_in_production = self.config.mode is ServerMode.PRODUCTION
+        self.read_action = action_reader(self.definition)
 
     def enter_debug(self) -> None:
         """Lifts all deadlines and sends tracebacks to clients."""

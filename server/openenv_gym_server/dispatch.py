@@ -23,7 +23,7 @@ from openenv_gym_protocol.errors import (
 from pydantic import BaseModel
 
 from openenv_gym_server.contract import Contract
-from openenv_gym_server.loops import run_to_end, wait_for
+from openenv_gym_server.loops import is_plain, run_to_end, wait_for
 from openenv_gym_server.serialisation import (
     Result,
     checked_reward,
@@ -35,7 +35,7 @@ from openenv_gym_server.serialisation import (
     to_json,
 )
 from openenv_gym_server.traits import Method, find_method
-from openenv_gym_server.validation import read_action, read_reset
+from openenv_gym_server.validation import REFUSALS, read_reset, refused
 from openenv_gym_server.watched import Activity, Watched
 
 _T = TypeVar("_T")
@@ -125,10 +125,13 @@ class Host(Watched):
         self.tally.steps += 1
         return await self._observe(self._step_method, (action,), {})
 
-    def step_at_once(self, data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS) -> Result:
+    def step_at_once(
+        self, read: Callable[[Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
+    ) -> Result:
         """Does what ``step`` does, for environments that do not await: without a coroutine it takes half the time.
 
         Args:
+            read: Reads what the environment returned: ``taken_apart``, ``left_whole`` or ``ready_to_write``.
             data: The action's fields.
             options: Further arguments; those that the environment's step does not take are dropped.
 
@@ -136,15 +139,27 @@ class Host(Watched):
             InvalidMessage: The action's model refuses the data, or the environment raised ``InvalidAction``.
             ExecutionError: The environment failed.
         """
-        return self._step_at_once(self._settled_apart, data, options)
+        if self.contract.is_in_production:
+            self._require_simulation("step")
+        method = self._step_method
+        step = getattr(self._environment, method.name)
+        if options:
+            taken, timeout_s = method.taken(options), options.get("timeout_s")
+            return self.at_once(self.contract.read_action, step, data, read, taken, timeout_s)
+        return self.at_once(self.contract.read_action, step, data, read)
 
-    def step_in_columns(self, data: dict[str, Any], options: Mapping[str, Any]) -> Result:
-        """Does what ``step_at_once`` does, for an observation that goes into columns: it is handed on as it is."""
-        return self._step_at_once(self._outcome, data, options)
+    def taken_apart(self, told: Any) -> Result:
+        """Reads what the environment returned, now or as soon as it is awaited."""
+        return self._taken_apart(self._at_hand(told))
 
-    def step_to_write(self, data: dict[str, Any]) -> Result:
-        """Does what ``step_at_once`` does, for an answer that ``observation_frame`` writes."""
-        return self._step_at_once(self._ready_to_write, data, _NO_OPTIONS)
+    def left_whole(self, told: Any) -> Result:
+        """The same, for an observation that goes into columns: it is handed on as it is."""
+        at_hand = told if is_model(type(told)) else self._at_hand(told)
+        return outcome_of(at_hand, self.contract.definition.traits.allow_nonfinite_reward)
+
+    def ready_to_write(self, told: Any) -> Result:
+        """The same, for an answer that ``observation_frame`` writes."""
+        return ready_to_write(self._at_hand(told), self._allows_nonfinite_reward)
 
     @property
     def has_values(self) -> bool:
@@ -164,10 +179,8 @@ class Host(Watched):
         """
         if self.contract.is_in_production:
             self._require_simulation("step")
-        self.tally.steps += 1
-        started = time.monotonic()
-        left = None if deadline is None else max(deadline - started, 0.0)
-        return self.at_once(self._checked_values, self._environment.step_values, action, _NO_OPTIONS, started, left)
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+        return self.at_once(None, self._environment.step_values, action, self._checked_values, _NO_OPTIONS, left)
 
     async def state(self) -> dict[str, Any]:
         """Reads the environment's state.
@@ -286,51 +299,33 @@ class Host(Watched):
             # What is wrong with an action is the client's, whoever found it.
             raise InvalidMessage(error.message) from error
 
-    def _step_at_once(self, read: Callable[[Any], Result], data: dict[str, Any], options: Mapping[str, Any]) -> Result:
-        action = self._read_action(data)
-        self.tally.steps += 1
-        method = self._step_method
-        taken = method.taken(options) if options else options
-        step = getattr(self._environment, method.name)
-        return self.at_once(read, step, action, taken, time.monotonic(), options.get("timeout_s"))
-
     def _checked_values(self, told: Values) -> Values:
         value, reward, terminated, truncated, info = told
         if type(reward) is float and isfinite(reward):
             return told
-        allow = self.contract.definition.traits.allow_nonfinite_reward
-        return value, checked_reward(reward, allow_nonfinite_reward=allow), terminated, truncated, info
-
-    def _ready_to_write(self, told: Any) -> Result:
-        allow = self.contract.definition.traits.allow_nonfinite_reward
-        return ready_to_write(self._at_hand(told), allow_nonfinite_reward=allow)
-
-    def _outcome(self, told: Any) -> Result:
-        allow = self.contract.definition.traits.allow_nonfinite_reward
-        at_hand = told if is_model(type(told)) else self._at_hand(told)
-        return outcome_of(at_hand, allow_nonfinite_reward=allow)
-
-    def _settled_apart(self, told: Any) -> Result:
-        return self._taken_apart(self._at_hand(told))
+        return value, checked_reward(reward, self._allows_nonfinite_reward), terminated, truncated, info
 
     def _at_hand(self, told: Any) -> Any:
         return told if is_model(type(told)) else run_to_end(self._settled(told))
 
     def _taken_apart(self, observation: Any) -> Result:
-        allow = self.contract.definition.traits.allow_nonfinite_reward
-        return (outcome_of if self.as_columns else take_apart)(observation, allow_nonfinite_reward=allow)
+        return (outcome_of if self.as_columns else take_apart)(observation, self._allows_nonfinite_reward)
+
+    @property
+    def _allows_nonfinite_reward(self) -> bool:
+        return self.contract.definition.traits.allow_nonfinite_reward
 
     def _read_action(self, data: dict[str, Any]) -> BaseModel:
         if self.contract.is_in_production:
             self._require_simulation("step")
         try:
-            return read_action(self.contract.definition, data)
-        except InvalidMessage:
+            return self.contract.read_action(data)
+        except REFUSALS as error:
             self.tally.invalid += 1
-            raise
+            raise refused(error) from error
 
     async def _settled(self, value: Any) -> Any:
-        if is_model(type(value)) or not inspect.isawaitable(value):
+        if is_plain(type(value)) or not inspect.isawaitable(value):
             return value
         if self.contract.definition.traits.execution == "async":
             return await value

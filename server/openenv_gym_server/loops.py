@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+import functools
+from collections.abc import Awaitable, Callable, Coroutine
+from types import GeneratorType
 from typing import Any, TypeVar
 
 from openenv_gym_protocol.errors import ExecutionError
@@ -17,6 +19,14 @@ def runs_on_a_loop() -> bool:
         return asyncio.current_task() is not None
     except RuntimeError:
         return False  # no event loop here: a plain environment's thread
+
+
+def _is_plain(kind: type) -> bool:
+    return not issubclass(kind, Awaitable | GeneratorType)
+
+
+is_plain: Callable[[type], bool] = functools.lru_cache(maxsize=256)(_is_plain)
+"""Whether nothing of a class can be awaited, which ``inspect.isawaitable`` takes long to tell of an instance."""
 
 
 async def wait_for(value: Awaitable[_T]) -> _T:

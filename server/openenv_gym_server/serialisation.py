@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
+import msgspec
 from openenv_gym_protocol import json_codec
 from openenv_gym_protocol.errors import ExecutionError
 from openenv_gym_protocol.messages import Reward
@@ -14,12 +15,14 @@ from pydantic import BaseModel
 
 from openenv_gym_server.plain_models import has_own, writes_plainly
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
 _BESIDE = {"reward", "done"}
 _APART = frozenset({*_BESIDE, "metadata"})
 
 
-class Result(NamedTuple):
-    """What a reset or step returned, taken apart as the wire carries it."""
+class Result(msgspec.Struct, gc=False):
+    """What a reset or step returned, taken apart as the wire carries it; a Struct, as every step makes one."""
 
     observation: Any
     """The fields, or the observation itself where it goes into columns or writes its JSON at once."""
@@ -41,7 +44,16 @@ AS_COLUMNS = "as_columns"
 """The key of pydantic's context that tells serialisers that no JSON is meant: arrays of pixels may stay arrays."""
 
 
-def take_apart(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
+def leaves_arrays(serialiser: _Function) -> _Function:
+    """Says of a serialiser of a model's field that arrays of the space's dtype and shape are left as they are by it.
+
+    That is, where the context has ``AS_COLUMNS``. Such arrays are then written without asking it.
+    """
+    serialiser.leaves_arrays = True  # type: ignore[attr-defined]
+    return serialiser
+
+
+def take_apart(observation: Any, allow_nonfinite_reward: bool) -> Result:
     """Reads what an environment returned.
 
     Args:
@@ -51,11 +63,11 @@ def take_apart(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
     Raises:
         ExecutionError: It is not a pydantic model, or its reward is NaN or infinite and that is not allowed.
     """
-    told = outcome_of(observation, allow_nonfinite_reward=allow_nonfinite_reward)
+    told = outcome_of(observation, allow_nonfinite_reward)
     return Result(fields_of(observation), told.reward, told.done, told.metadata)
 
 
-def outcome_of(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
+def outcome_of(observation: Any, allow_nonfinite_reward: bool) -> Result:
     """What stands beside an observation, with the observation as it is; same errors as ``take_apart``."""
     kind = type(observation)
     if not is_model(kind):
@@ -64,14 +76,14 @@ def outcome_of(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
         )
     reward = getattr(observation, "reward", None)
     if type(reward) is not float or not math.isfinite(reward):
-        reward = checked_reward(reward, allow_nonfinite_reward=allow_nonfinite_reward)
+        reward = checked_reward(reward, allow_nonfinite_reward)
     metadata = getattr(observation, "metadata", None)
     return Result(observation, reward, bool(getattr(observation, "done", False)), metadata or None)
 
 
-def ready_to_write(observation: Any, *, allow_nonfinite_reward: bool) -> Result:
+def ready_to_write(observation: Any, allow_nonfinite_reward: bool) -> Result:
     """The same as ``take_apart``, but for observations that need not be taken apart for ``observation_frame``."""
-    told = outcome_of(observation, allow_nonfinite_reward=allow_nonfinite_reward)
+    told = outcome_of(observation, allow_nonfinite_reward)
     kind: type[BaseModel] = type(observation)
     if told.metadata is None and writes_plainly(kind, _APART):
         return told
@@ -95,7 +107,7 @@ def fields_of(observation: BaseModel, *, as_columns: bool = False) -> dict[str, 
     return fields
 
 
-def checked_reward(reward: Any, *, allow_nonfinite_reward: bool) -> Any:
+def checked_reward(reward: Any, allow_nonfinite_reward: bool) -> Any:
     """The reward as it is sent: None in the place of one that is not finite, where that is allowed.
 
     Raises:
@@ -125,8 +137,11 @@ def is_written_as_it_is(kind: type[BaseModel], field: str) -> bool:
 
 def _has_serialiser(schema: Any) -> bool:
     if isinstance(schema, dict):
+        found = schema.get("serialization")
+        if isinstance(found, dict) and getattr(found.get("function"), "leaves_arrays", False):
+            return False
         # What a reference leads to is not looked at.
-        is_hidden = "serialization" in schema or schema.get("type") == "definition-ref"
+        is_hidden = found is not None or schema.get("type") == "definition-ref"
         return is_hidden or any(map(_has_serialiser, schema.values()))
     return isinstance(schema, list | tuple) and any(map(_has_serialiser, schema))
 
@@ -164,13 +179,13 @@ def observation_frame(result: Result) -> str:
         ExecutionError: As ``to_json``.
     """
     # Around the fields, of which alone is not known what they hold, this takes half the time of writing it all.
-    fields, reward, done, metadata = result
+    fields, metadata = result.observation, result.metadata
     parts = (
         b'{"type":"observation","data":{"observation":',
         _encoded(fields) if type(fields) is dict else json_codec.encode_model(fields, exclude=_BESIDE),
         b',"reward":',
-        _encoded(reward),
-        b',"done":true' if done else b',"done":false',
+        _encoded(result.reward),
+        b',"done":true' if result.done else b',"done":false',
         b',"metadata":' + _encoded(metadata) if metadata else b"",
         b"}}",
     )

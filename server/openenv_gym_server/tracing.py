@@ -58,6 +58,9 @@ def make_host(contract: Contract, session_id: str) -> Host:
     return TracedHost(contract, session_id, contract.tracer)
 
 
+_NO_OPTIONS: Mapping[str, Any] = {}
+
+
 def carried(work: Callable[[Host], Awaitable[_T]]) -> Callable[[Host], Awaitable[_T]]:
     """Work whose spans are those of the request that is being served, if that carries a ``traceparent``."""
     caller = CALLER.get()
@@ -110,6 +113,13 @@ class TracedHost(Host):
         with self._span(*_kind_of(data)) as span:
             return _noted(span, await super().step(data, options))
 
+    def step_at_once(
+        self, read: Callable[[Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
+    ) -> Result:
+        """As ``Host.step_at_once``."""
+        with self._span(*_kind_of(data)) as span:
+            return _noted(span, super().step_at_once(read, data, options))
+
     def step_values(self, action: Any, deadline: float | None) -> Values:
         """As ``Host.step_values``."""
         with self._span("step"):
@@ -133,10 +143,6 @@ class TracedHost(Host):
         await super().close()
         if self._session is not None:
             self._session.end()
-
-    def _step_at_once(self, read: Callable[[Any], Result], data: dict[str, Any], options: Mapping[str, Any]) -> Result:
-        with self._span(*_kind_of(data)) as span:
-            return _noted(span, super()._step_at_once(read, data, options))
 
     @contextmanager
     def _span(self, operation: str, tool: str | None = None) -> Iterator[Span]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
 
 from openenv_gym_protocol.bodies import ResetKeys
 from openenv_gym_protocol.codec import faults_of
@@ -14,26 +16,40 @@ from openenv_gym_server.definition import Definition
 from openenv_gym_server.plain_models import has_own
 from openenv_gym_server.traits import Method
 
+ActionReader: TypeAlias = Callable[[dict[str, Any]], BaseModel]
+"""Makes an action of its fields; raises ``REFUSALS``."""
 
-def read_action(definition: Definition, data: dict[str, Any]) -> BaseModel:
-    """Makes an action of its fields.
+REFUSALS = (ValidationError, InvalidMessage)
+"""What an action is refused with, for ``refused`` to read."""
 
-    Raises:
-        InvalidMessage: The model refuses them.
-    """
+
+def action_reader(definition: Definition) -> ActionReader:
+    """How the actions of an environment are read."""
+    if definition.tool_actions or definition.action_arrays:
+        return partial(_read_action, definition)
+    return _reader(definition.action_class)
+
+
+def refused(error: Exception) -> InvalidMessage:
+    """What a client is told of one of ``REFUSALS``."""
+    if isinstance(error, InvalidMessage):
+        return InvalidMessage(error.message, errors=error.errors)
+    assert isinstance(error, ValidationError)
+    return InvalidMessage("Invalid message", errors=faults_of(error))
+
+
+def _read_action(definition: Definition, data: dict[str, Any]) -> BaseModel:
     model = definition.action_class
     if definition.tool_actions and isinstance(kind := data.get("type"), str):
         model = definition.tool_actions.get(kind, model)
     if definition.action_arrays and model is definition.action_class:
         data = _with_arrays(definition, data)
-    try:
-        if has_own(model, "model_validate"):
-            return model.model_validate(data)
-        # What pydantic's model_validate does, in half of its time.
-        action: BaseModel = model.__pydantic_validator__.validate_python(data)
-        return action
-    except ValidationError as error:
-        raise InvalidMessage("Invalid message", errors=faults_of(error)) from error
+    return _reader(model)(data)
+
+
+def _reader(model: type[BaseModel]) -> ActionReader:
+    # The validator is what pydantic's model_validate asks, in half of its time.
+    return model.model_validate if has_own(model, "model_validate") else model.__pydantic_validator__.validate_python
 
 
 def read_reset(definition: Definition, method: Method, data: dict[str, Any]) -> dict[str, Any]:

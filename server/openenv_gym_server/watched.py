@@ -13,7 +13,9 @@ from openenv_gym_protocol.errors import ExecutionError, InvalidAction, InvalidMe
 from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Tally
 from openenv_gym_server.loops import runs_on_a_loop
+from openenv_gym_server.validation import REFUSALS, ActionReader, refused
 
+_NO_OPTIONS: Mapping[str, Any] = {}
 _T = TypeVar("_T")
 
 
@@ -64,27 +66,38 @@ class Watched:
 
     def at_once(
         self,
-        read: Callable[[Any], _T],
+        read_action: ActionReader | None,
         step: Callable[..., Any],
         action: Any,
-        options: Mapping[str, Any],
-        started: float,
-        timeout_s: float | None,
+        read: Callable[[Any], _T],
+        options: Mapping[str, Any] = _NO_OPTIONS,
+        timeout_s: float | None = None,
     ) -> _T:
         """Calls a plain method for a step, and reads what it returns under the same guard.
 
+        In one function, as every step of every lane calls it.
+
         Args:
-            read: Gets what the method returned.
+            read_action: Makes the method's argument of the action; None where that is the argument.
             step: The method.
-            action: Its argument.
-            options: Its further arguments.
-            started: Now, on the monotonic clock, in seconds.
+            action: The action.
+            read: Gets what the method returned.
+            options: Further arguments of the method.
             timeout_s: The request's own deadline, in seconds.
 
         Raises:
-            InvalidMessage: The environment raised ``InvalidAction``.
+            InvalidMessage: The action is refused, or the environment raised ``InvalidAction``.
             ExecutionError: The environment failed.
         """
+        tally = self.tally
+        if read_action is not None:
+            try:
+                action = read_action(action)
+            except REFUSALS as error:
+                tally.invalid += 1
+                raise refused(error) from error
+        tally.steps += 1
+        started = time.monotonic()
         self.activity = Activity("step", started, timeout_s)
         try:
             return read(step(action, **options) if options else step(action))
@@ -94,7 +107,7 @@ class Watched:
             raise self.report(error, "step") from error
         finally:
             self.activity = None
-            self.tally.time("step", started)
+            tally.time("step", started)
 
     async def guarded(
         self,

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import types
 from collections.abc import Generator
 
-from openenv_gym_server.loops import run_to_end, runs_on_a_loop, wait_for
+import pytest
+from openenv_gym_server.loops import is_plain, run_to_end, runs_on_a_loop, wait_for
 
 
 def test_a_task_runs_on_a_loop_and_a_thread_or_callback_does_not() -> None:
@@ -45,3 +47,24 @@ def test_any_awaitable_is_a_coroutine_that_gives_its_result() -> None:
         return await wait_for(future)
 
     assert asyncio.run(work()) == "later"
+
+
+@pytest.mark.parametrize("value", [1, [], None, object()])
+def test_what_cannot_be_awaited_is_plain(value: object) -> None:
+    assert is_plain(type(value))
+
+
+def test_what_may_be_awaited_is_not_plain() -> None:
+    @types.coroutine
+    def old() -> Generator[None]:
+        yield
+
+    async def new() -> None: ...
+
+    class Own:
+        def __await__(self) -> Generator[None]:
+            yield
+
+    coroutine = new()
+    assert not any(map(is_plain, (type(coroutine), type(old()), Own, asyncio.Future)))
+    coroutine.close()

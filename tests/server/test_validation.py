@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from openenv_gym_protocol.errors import InvalidMessage
-from openenv_gym_server.definition import define
+from openenv_gym_server.definition import Definition, define
 from openenv_gym_server.traits import find_method
-from openenv_gym_server.validation import read_action, read_reset
+from openenv_gym_server.validation import REFUSALS, action_reader, read_reset, refused
+from pydantic import BaseModel
 
 from tests.support.apps import arrays, counting, exclusive
 
@@ -14,6 +15,13 @@ COUNTING = define(counting.CountingEnvironment, counting.CountAction, counting.C
 EXCLUSIVE = define(exclusive.ExclusiveEnvironment, exclusive.Move, exclusive.Board)
 ARRAYS = define(arrays.ArrayEnvironment, arrays.Force, arrays.Position)
 RESET = find_method(exclusive.ExclusiveEnvironment, "reset", awaiting=False)
+
+
+def read_action(definition: Definition, data: dict[str, Any]) -> BaseModel:
+    try:
+        return action_reader(definition)(data)
+    except REFUSALS as error:
+        raise refused(error) from error
 
 
 def test_an_action_is_its_model() -> None:

@@ -93,13 +93,19 @@ class Layout:
         parts = zip(self.leaves, self.take_apart(value), strict=True)
         return [self._fitted(leaf, leaf.pack_rows, part, rows) for leaf, part in parts]
 
-    def unpack(self, columns: Sequence[Column], rows: int) -> list[Any]:
+    def unpack(self, columns: Sequence[Column], rows: int, *, are_checked: bool = False) -> list[Any]:
         """Reads columns as values in plain Python: numbers, nested lists, dicts and tuples.
+
+        Args:
+            columns: The columns.
+            rows: How many values they hold.
+            are_checked: Whether ``check`` has seen them.
 
         Raises:
             ProtocolFailure: The columns do not have the sizes of so many rows.
         """
-        self.check(columns, rows)
+        if not are_checked:
+            self.check(columns, rows)
         unpacked = [
             leaf.unpack(column) if leaf.elements else [_empty(leaf.shape) for _ in range(rows)]
             for leaf, column in zip(self.leaves, columns, strict=True)
@@ -108,18 +114,20 @@ class Layout:
             return unpacked[0]
         return [self.assemble(parts) for parts in zip(*unpacked, strict=True)]
 
-    def arrays(self, columns: Sequence[Column], rows: int, numpy: Any) -> list[Any]:
+    def arrays(self, columns: Sequence[Column], rows: int, numpy: Any, *, are_checked: bool = False) -> list[Any]:
         """Reads columns as arrays of shape ``(rows, *leaf shape)``, one for each leaf: read-only views of the frame.
 
         Args:
             columns: The columns.
             rows: How many values they hold.
             numpy: The module.
+            are_checked: Whether ``check`` has seen them.
 
         Raises:
             ProtocolFailure: The columns do not have the sizes of so many rows.
         """
-        self.check(columns, rows)
+        if not are_checked:
+            self.check(columns, rows)
         return [leaf.array(column, rows, numpy) for leaf, column in zip(self.leaves, columns, strict=True)]
 
     def bounds(self) -> list[Bounds]:

@@ -72,7 +72,7 @@ class LaneActions:
     def _unpacked(self) -> Sequence[Any]:
         if self._plain is None:
             assert self._columns is not None
-            self._plain = self._columns.layout.unpack(self._came, self._rows)
+            self._plain = self._columns.layout.unpack(self._came, self._rows, are_checked=True)
         return self._plain
 
     def _look_at_all(self) -> None:
@@ -94,7 +94,7 @@ class LaneActions:
         return values
 
     def _from_arrays(self, columns: PayloadColumns, numpy: Any) -> list[Any]:
-        arrays = [array.copy() for array in columns.layout.arrays(self._came, self._rows, numpy)]
+        arrays = [array.copy() for array in columns.layout.arrays(self._came, self._rows, numpy, are_checked=True)]
         self._are_inside = all(each.inside(arrays[column], numpy).all() for column, each in columns.bounds)
         rows = [
             array.tolist() if leaf.is_number else [array[row, ...] for row in range(self._rows)]

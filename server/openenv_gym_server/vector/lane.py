@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
+import msgspec
 from openenv_gym_protocol.autoreset import Move
 from openenv_gym_protocol.errors import (
     ExecutionError,
@@ -21,16 +22,13 @@ from openenv_gym_protocol.errors import (
 )
 from openenv_gym_protocol.metadata import is_truncated
 from openenv_gym_protocol.vector.codec import encode_value
-from openenv_gym_protocol.vector.columns import PackedRow
 from openenv_gym_protocol.vector.frames import TERMINATED, TRUNCATED, Call
 from openenv_gym_protocol.vector.json_form import json_form
 from openenv_gym_protocol.vector.lane_rules import LaneRules
-from openenv_gym_protocol.vector.payloads import PayloadColumns
-from pydantic import BaseModel
 
 from openenv_gym_server.dispatch import Host, Values
 from openenv_gym_server.loops import run_to_end
-from openenv_gym_server.serialisation import Result, fields_of, is_written_as_it_is
+from openenv_gym_server.serialisation import Result
 from openenv_gym_server.session import Session
 from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.offer import Offer, options_of
@@ -56,17 +54,18 @@ class ResetOrder:
     options: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOrder:
+class StepOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a step asks of lanes besides their actions.
 
     Attributes:
         next_seeds: The seed of each, should it reset by itself, or None.
         deadline: When the request is given up, on the monotonic clock, in seconds; None for the server's own limit.
+        limit: The seconds that there were until then when it came.
     """
 
     next_seeds: Sequence[int | None] | None = None
     deadline: float | None = None
+    limit: float | None = None
 
     def seed(self, position: int) -> int | None:
         """The seed of the lane that stands there."""
@@ -132,9 +131,11 @@ class LaneDriver:
     def __init__(self, member: Member, rules: LaneRules) -> None:
         self.member = member
         (self.lane,) = member.lanes
+        self._host = member.session.host
         self._rules = rules
         offer = member.offer
         self._observations = offer.observations
+        self._packer = offer.packer
         self._may_reset = not offer.is_in_production
         self._takes_values = offer.takes_values and member.session.host.has_values
 
@@ -161,11 +162,23 @@ class LaneDriver:
         row = self._noted(host, result)
         return await self._reset_after(host, row, order.seed(position)) if self._rules.resets_now else row
 
-    def step_at_once(self, host: Host, actions: LaneActions, position: int, order: StepOrder) -> Part | Row:
+    def step_at_once(self, actions: LaneActions, position: int, order: StepOrder) -> Part | Row:
         """Does what ``step`` does, for an environment that does not await: without a coroutine it takes half the time.
 
-        An environment that has ``step_values`` is stepped by that.
+        An environment that has ``step_values`` is stepped by that. It raises nothing: what fails is the answer.
         """
+        host = self._host
+        host.patience = order.limit
+        try:
+            return self._stepped_at_once(host, actions, position, order)
+        except OpenEnvGymError as error:
+            return cast(Part, failed(Part, (self.lane,), error))
+        except BaseException as error:
+            return cast(Part, failed(Part, (self.lane,), host.report(error, "the request")))
+        finally:
+            host.patience = None
+
+    def _stepped_at_once(self, host: Host, actions: LaneActions, position: int, order: StepOrder) -> Part | Row:
         rules = self._rules
         # In production nothing can be reset: the host says so, and not that a reset is missing.
         if not rules.steps_next and self._may_reset and rules.plan() is Move.RESET:
@@ -175,10 +188,9 @@ class LaneDriver:
             action = actions.value(position) if ready is None else ready[position]
             row = self._noted_values(host, host.step_values(action, order.deadline))
         else:
-            left = order.left()
-            options = _NO_OPTIONS if left is None else {"timeout_s": left}
-            step = host.step_at_once if self._observations is None else host.step_in_columns
-            row = self._noted(host, step(actions.fields(position), options))
+            options = _NO_OPTIONS if order.deadline is None else {"timeout_s": order.left()}
+            read = host.taken_apart if self._packer is None else host.left_whole
+            row = self._noted(host, host.step_at_once(read, actions.fields(position), options))
         if row[4] & _ENDED and rules.resets_now:
             return run_to_end(self._reset_after(host, row, order.seed(position)))
         return row
@@ -197,14 +209,16 @@ class LaneDriver:
         return with_final(_as(begun, reward, self._rules.flags_after(flags, seed)), ended)
 
     def _noted(self, host: Host, result: Result) -> Row:
-        metadata = result.metadata
+        reward, metadata = result.reward, result.metadata
         truncated = is_truncated(metadata) if metadata else False
         # Noted before anything of it can fail: the step has happened.
         flags = self._rules.noted(
-            terminated=result.done and not truncated, truncated=truncated, is_reward_missing=result.reward is None
+            terminated=result.done and not truncated, truncated=truncated, is_reward_missing=reward is None
         )
         try:
-            return self._row(result, flags)
+            if self._packer is None or metadata or type(reward) is not float:
+                return self._row(result, flags)
+            return self.lane, self._packer.pack(result.observation), None, reward, flags, None
         except OpenEnvGymError as error:
             raise unwritable(host, error) from error
 
@@ -227,13 +241,14 @@ class LaneDriver:
         options = plain(options_of(self.member.options, once))
         result = await host.reset(options if seed is None else {**options, "seed": seed})
         with reporting(host):
-            return self._row(result._replace(reward=None), 0)
+            result.reward = None
+            return self._row(result, 0)
 
     def _row(self, result: Result, flags: int) -> Row:
-        observation, reward, _, metadata = result
+        observation, reward, metadata = result.observation, result.reward, result.metadata
         packed = written = None
-        if self._observations is not None:
-            packed = _packed(self._observations, observation)
+        if self._packer is not None:
+            packed = self._packer.pack(observation)
         else:
             # The metadata travels as the info, and not twice.
             written = written_value({key: item for key, item in observation.items() if key != "metadata"})
@@ -244,15 +259,6 @@ class LaneDriver:
 def _as(row: Row, reward: float, flags: int) -> Row:
     lane, packed, written, _, _, info = row
     return lane, packed, written, reward, flags, info
-
-
-def _packed(columns: PayloadColumns, observation: BaseModel) -> PackedRow:
-    field = columns.field
-    if field is not None and is_written_as_it_is(type(observation), field):
-        short = columns.short(getattr(observation, field))
-        if short is not None:
-            return (short,)
-    return columns.pack(fields_of(observation, as_columns=True))
 
 
 class reporting:

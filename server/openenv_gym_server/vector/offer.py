@@ -28,6 +28,7 @@ from openenv_gym_protocol.vector.payloads import PayloadColumns, payload_columns
 from openenv_gym_server.config import ServerMode
 from openenv_gym_server.schema import schemas_of
 from openenv_gym_server.service import Service
+from openenv_gym_server.vector.observations import ObservationPacker
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class Offer:
     Attributes:
         actions: How its actions travel as columns; None: they travel as values.
         observations: How its observations do.
+        packer: Packs observations that are models, where they travel as columns.
         autoreset_modes: The modes that its lanes can have.
         partial_steps: Some lanes of an ``open`` may be stepped without the others.
         partial_resets: They may be reset without the others.
@@ -60,6 +62,7 @@ class Offer:
         self.schemas = schemas_of(service.definition)
         self.actions = self._columns("action", ACTION_KEYS)
         self.observations = self._columns("observation", OBSERVATION_KEYS)
+        self.packer = None if self.observations is None else ObservationPacker(self.observations)
         self.takes_values = self.actions is not None and self.observations is not None
         found = self.traits.environment_class if self.traits.has_arrays else None
         self.autoreset_modes = tuple(getattr(found, "autoreset_modes", tuple(AutoresetMode)))

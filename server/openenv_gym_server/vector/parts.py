@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, TypeAlias, cast
 
@@ -26,8 +25,7 @@ _LONG_TEXT = 200
 _NO_INFO = msgspec.Raw(msgspec.msgpack.encode({}))
 
 
-@dataclass(slots=True, kw_only=True)
-class Observed:
+class Observed(msgspec.Struct, kw_only=True, gc=False):
     """Observations of some rows, written already.
 
     Attributes:
@@ -43,8 +41,7 @@ class Observed:
     infos: list[Any] | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class Part:
+class Part(msgspec.Struct, kw_only=True, gc=False):
     """What some lanes answered to a reset or step.
 
     Attributes:
@@ -63,16 +60,15 @@ class Part:
     flags: bytes = b""
     final_rows: Sequence[int] = ()
     final: Observed | None = None
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[Failure] = []
 
 
-@dataclass(slots=True, kw_only=True)
-class ValuesPart:
+class ValuesPart(msgspec.Struct, kw_only=True, gc=False):
     """What some lanes answered to a request for values, written already."""
 
     lanes: Sequence[int] = ()
-    values: list[Any] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
+    values: list[Any] = []
+    failures: list[Failure] = []
 
 
 Row: TypeAlias = tuple[int, PackedRow | None, Any, float, int, msgspec.Raw | None]
@@ -240,7 +236,7 @@ def _with_short_texts(value: Any) -> Any:
 def _halves(part: Part) -> list[Part]:
     """Two parts of one, if it has anything to divide."""
     if part.lanes and part.failures:
-        return [replace(part, failures=[]), Part(failures=part.failures)]
+        return [msgspec.structs.replace(part, failures=[]), Part(failures=part.failures)]
     if len(part.failures) > 1:
         half = len(part.failures) // 2
         return [Part(failures=part.failures[:half]), Part(failures=part.failures[half:])]

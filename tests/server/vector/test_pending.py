@@ -4,11 +4,11 @@ import gc
 import logging
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from openenv_gym_protocol.vector import codec
 from openenv_gym_protocol.vector.frames import Rows, Values
 from openenv_gym_server.vector.parts import Part, ValuesPart, part_of, written_value

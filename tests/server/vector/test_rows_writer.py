@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from openenv_gym_protocol.errors import ExecutionError
 from openenv_gym_protocol.vector import codec
 from openenv_gym_protocol.vector.codec import encode_value
@@ -18,7 +17,7 @@ from openenv_gym_server.vector.rows_writer import RowsWriter
 def part(byte: int = 1, **changes: object) -> Part:
     observed = Observed(rows=2, columns=[bytes([byte]) * 6, bytes([byte]) * 2])
     plain = Part(lanes=(4, 2), observed=observed, rewards=bytes([byte]) * 16, flags=bytes([byte]) * 2)
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return replace(plain, **changes)
 
 
 def test_an_answer_like_the_one_before_is_written_without_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:

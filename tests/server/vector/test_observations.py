@@ -1,0 +1,74 @@
+"""Observations are packed as the model writes them; most without asking it."""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from openenv_gym_protocol.errors import InvalidObservation
+from openenv_gym_protocol.root_field import OBSERVATION_KEYS
+from openenv_gym_protocol.vector.payloads import payload_columns
+from openenv_gym_server.serialisation import leaves_arrays
+from openenv_gym_server.vector.observations import ObservationPacker
+from pydantic import BaseModel, PlainSerializer
+
+BOX = {"type": "Box", "low": "-inf", "high": "inf", "shape": [2], "dtype": "float32"}
+SCHEMA = {"type": "object", "properties": {"values": {"type": "array"}}, "required": ["values"]}
+
+asked: list[Any] = []
+
+
+def doubled(value: Any) -> Any:
+    asked.append(value)
+    return [2.0 * number for number in value]
+
+
+@leaves_arrays
+def listed(value: Any) -> Any:
+    asked.append(value)
+    return [float(number) for number in value]
+
+
+class Plain(BaseModel):
+    values: list[float]
+
+
+class Doubled(BaseModel):
+    values: Annotated[Any, PlainSerializer(doubled)]
+
+
+class Listed(BaseModel):
+    values: Annotated[Any, PlainSerializer(listed)]
+
+
+@pytest.fixture
+def packer() -> ObservationPacker:
+    asked.clear()
+    columns = payload_columns(BOX, SCHEMA, OBSERVATION_KEYS)
+    assert columns is not None
+    return ObservationPacker(columns)
+
+
+def test_what_a_model_writes_as_it_is_is_taken_as_it_is(packer: ObservationPacker) -> None:
+    assert packer.pack(Plain(values=[1.0, 2.0])) == (struct.pack("<2f", 1, 2),)
+
+
+def test_a_serialiser_is_asked_whatever_class_came_before(packer: ObservationPacker) -> None:
+    for _ in range(2):
+        assert packer.pack(Plain(values=[1.0, 2.0])) == (struct.pack("<2f", 1, 2),)
+        assert packer.pack(Doubled(values=[1.0, 2.0])) == (struct.pack("<2f", 2, 4),)
+    assert len(asked) == 2
+
+
+def test_a_serialiser_that_leaves_arrays_is_not_asked_for_those_of_the_space(packer: ObservationPacker) -> None:
+    assert packer.pack(Listed(values=np.array([1, 2], np.float32))) == (struct.pack("<2f", 1, 2),)
+    assert not asked
+    assert packer.pack(Listed(values=np.array([1, 2], np.int64))) == (struct.pack("<2f", 1, 2),)
+    assert len(asked) == 1
+
+
+def test_what_does_not_fit_names_the_fault(packer: ObservationPacker) -> None:
+    with pytest.raises(InvalidObservation, match="1 elements where 2 belong"):
+        packer.pack(Plain(values=[1.0]))
