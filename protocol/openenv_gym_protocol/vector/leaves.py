@@ -115,7 +115,8 @@ class Leaf:
 
     def array(self, column: Column, rows: int, numpy: Any) -> Any:
         """The values of a checked column as an array of shape ``(rows, *shape)``: a read-only view of the frame."""
-        return numpy.frombuffer(memoryview(column).toreadonly(), self.wire_dtype).reshape(rows, *self.shape)
+        frame = column if type(column) is bytes else memoryview(column).toreadonly()
+        return numpy.ndarray((rows, *self.shape), self.wire_dtype, frame)
 
     def _pack_array(self, array: Any) -> bytes:
         if getattr(array.dtype, "str", None) == self.wire_dtype:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -18,17 +18,19 @@ from openenv_gym_protocol.vector import codec
 from openenv_gym_protocol.vector.frames import Batch, Column, Request, Rows, Step
 from openenv_gym_protocol.vector.structures import LARGEST_ID
 
-_number = struct.Struct(">Q").pack
 _VARYING = re.compile(rb"[^\0]+")
 _LONG = b"\xcf"
 """What stands before a number of eight bytes."""
+_number = struct.Struct(">Q").pack
 _NUMBER_BYTES = 8
+_LARGE = 1 << 14
+"""Bytes from which arrays are not copied to be read, nor twice to be written."""
 _SAMPLES = ((0x3FFF_FFFF_FFFF_FFFF, b"\x00"), (0x4000_0000_0000_0000, b"\xff"))
 """Two numbers of eight bytes, and two bytes for arrays, that have no byte in common: two messages with these differ
 wherever something varies, and nowhere else."""
 
 
-class Repeated(NamedTuple):
+class Repeated(msgspec.Struct, frozen=True, gc=False):
     """A step whose reply is expected to have a known form.
 
     Attributes:
@@ -67,7 +69,6 @@ class StepForm:
     ) -> None:
         self.lanes = tuple(lanes)
         self._acks = acks
-        self._sizes = [*sizes, *[_NUMBER_BYTES] * (1 + acks)]
 
         def sample(number: int, byte: bytes) -> bytes:
             batch = Batch(columns=[byte * size for size in sizes])
@@ -76,9 +77,9 @@ class StepForm:
             step.ack = number if acks else 0
             return codec.encode(step)
 
-        *self._pieces, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
-        self._length = sum(map(len, self._pieces)) + sum(self._sizes)
+        *pieces, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
         assert not end
+        self._form = _Form(pieces, sizes, numbers=1 + acks)
 
     def write(self, request_id: int, ack: int, columns: Sequence[Column]) -> bytes:
         """Writes a request.
@@ -88,9 +89,8 @@ class StepForm:
             ack: How many frames of the link were received.
             columns: Its actions, of the sizes of this form.
         """
-        numbers = [_number(request_id), _number(ack)] if self._acks else [_number(request_id)]
         # The codec writes what all messages have behind what is their own.
-        return b"".join([part for pair in zip(self._pieces, [*columns, *numbers], strict=True) for part in pair])
+        return self._form.write([*columns, request_id, ack] if self._acks else [*columns, request_id])
 
     def read(self, message: bytes) -> tuple[list[Column], int, int] | None:
         """Reads a request.
@@ -98,19 +98,19 @@ class StepForm:
         Returns:
             The columns of its actions, its id and how many frames were received; None where it is none of this form.
         """
-        found = _varying(message, self._pieces, self._sizes, self._length)
+        found = self._form.read(message) if len(message) == self._form.size else None
         if found is None:
             return None
-        ack = int.from_bytes(found.pop(), "big") if self._acks else 0
-        request_id = int.from_bytes(found.pop(), "big")
+        ack = found.pop() if self._acks else 0
+        request_id = found.pop()
         # What the codec refuses it shall see.
-        return None if max(request_id, ack) > LARGEST_ID else ([*found], request_id, ack)
+        return None if request_id > LARGEST_ID or ack > LARGEST_ID else (found, request_id, ack)
 
 
-_Form = TypeVar("_Form")
+_SomeForm = TypeVar("_SomeForm")
 
 
-class Latest(Generic[_Form]):
+class Latest(Generic[_SomeForm]):
     """The form of the latest message that had one, which most of the next ones have too.
 
     Attributes:
@@ -119,7 +119,7 @@ class Latest(Generic[_Form]):
     """
 
     def __init__(self) -> None:
-        self.form: _Form | None = None
+        self.form: _SomeForm | None = None
         self.uses = 0
         self._eagerness = Eagerness(is_allowed=True)
 
@@ -186,11 +186,11 @@ class RowsForm:
             rewards, flags = byte * len(rows.rewards), byte * len(rows.flags)
             return codec.encode(Rows(id=number, lanes=rows.lanes, observations=batch, rewards=rewards, flags=flags))
 
-        *self._pieces, last, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
+        *pieces, last, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
+        assert not end
         self._before_id = last.removesuffix(_LONG)  # it takes as many bytes as it needs
         self._sizes = [*sizes, len(rows.rewards), len(rows.flags)]
-        self._length = sum(map(len, self._pieces)) + sum(self._sizes)
-        assert not end
+        self._form = _Form(pieces, self._sizes)
 
     @staticmethod
     def has(rows: Rows) -> bool:
@@ -211,33 +211,70 @@ class RowsForm:
         """
         if list(map(len, arrays)) != self._sizes:
             return None
-        parts = [part for pair in zip(self._pieces, arrays, strict=True) for part in pair]
-        return b"".join([*parts, self._before_id, msgspec.msgpack.encode(request_id)])
+        return self._form.write(arrays, self._before_id + msgspec.msgpack.encode(request_id))
 
-    def read(self, frame: bytes, request_id: int) -> list[memoryview] | None:
+    def read(self, frame: bytes, request_id: int) -> list[Column] | None:
         """Reads a reply to a request.
 
         Returns:
             The columns, and after them the rewards and the flags; None where it is none of this form.
         """
         tail = self._before_id + msgspec.msgpack.encode(request_id)
-        if len(frame) != self._length + len(tail) or not frame.endswith(tail):
+        if len(frame) != self._form.size + len(tail) or not frame.endswith(tail):
             return None
-        return _varying(frame, self._pieces, self._sizes, len(frame))
+        return self._form.read(frame)
 
 
-def _varying(frame: bytes, pieces: Sequence[bytes], sizes: Sequence[int], length: int) -> list[memoryview] | None:
-    """What stands behind each of the constant pieces of a frame; None where it has not these pieces."""
-    if len(frame) != length:
-        return None
-    view, found, at = memoryview(frame), [], 0
-    for piece, size in zip(pieces, sizes, strict=True):
-        start = at + len(piece)
-        if frame[at:start] != piece:
-            return None
-        at = start + size
-        found.append(view[start:at])
-    return found
+class _Form:
+    """Constant pieces with an array or a number behind each.
+
+    Args:
+        pieces: The pieces.
+        sizes: The bytes of the arrays.
+        numbers: How many numbers stand behind these.
+
+    Attributes:
+        size: The bytes of it all.
+    """
+
+    def __init__(self, pieces: Sequence[bytes], sizes: Sequence[int], *, numbers: int = 0) -> None:
+        self._pieces = tuple(pieces)
+        varying = [*(f"{size}s" for size in sizes), *["Q"] * numbers]
+        form = struct.Struct(
+            ">" + "".join([f"{len(piece)}s{each}" for piece, each in zip(pieces, varying, strict=True)])
+        )
+        self._pack, self._unpack_from, self.size = form.pack, form.unpack_from, form.size
+        self._sizes = [*sizes, *[_NUMBER_BYTES] * numbers]
+        self._numbers = numbers
+
+    def write(self, varying: Sequence[Any], end: bytes = b"") -> bytes:
+        """The bytes with these arrays, of the sizes of this form, and these numbers; and those at the end."""
+        parts: list[Any] = [b""] * (2 * len(varying))
+        parts[::2], parts[1::2] = self._pieces, varying
+        if self.size <= _LARGE:
+            try:
+                return self._pack(*parts) + end
+            except struct.error:
+                pass  # an array is a view
+        return b"".join([*[_number(each) if type(each) is int else each for each in parts], end])
+
+    def read(self, data: bytes) -> list[Any] | None:
+        """The arrays and numbers at the beginning of enough bytes; None where these have not the pieces."""
+        if self.size > _LARGE:
+            return self._views(data)
+        parts = self._unpack_from(data)
+        return [*parts[1::2]] if parts[::2] == self._pieces else None
+
+    def _views(self, data: bytes) -> list[Any] | None:
+        view, found, at = memoryview(data), [], 0
+        for piece, size in zip(self._pieces, self._sizes, strict=True):
+            start = at + len(piece)
+            if data[at:start] != piece:
+                return None
+            at = start + size
+            found.append(view[start:at])
+        arrays = len(found) - self._numbers
+        return [*found[:arrays], *[int.from_bytes(each, "big") for each in found[arrays:]]]
 
 
 def _pieces(samples: Sequence[bytes]) -> list[bytes]:

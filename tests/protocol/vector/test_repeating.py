@@ -57,6 +57,25 @@ def test_a_request_in_a_form_is_read_back(number: int, ack: int, sizes: list[int
     assert ([bytes(column) for column in found[0]], *found[1:]) == (columns, number, ack if acks else 0)
 
 
+@pytest.mark.parametrize("size", [1 << 13, 1 << 15])
+def test_large_arrays_are_written_and_read_as_small_ones_are(size: int) -> None:
+    column = bytes(range(256)) * (size // 256)
+    request = StepForm([3, 1], [size, 2], 1.5, acks=True).write(7, 9, [column, b"ab"])
+    step = codec.decode_request(request)
+    assert isinstance(step, Step)
+    assert ([bytes(each) for each in step.actions.columns or ()], step.id, step.ack) == ([column, b"ab"], 7, 9)
+    found = StepForm([3, 1], [size, 2], 1.5, acks=True).read(request)
+    assert found is not None
+    assert ([bytes(each) for each in found[0]], *found[1:]) == ([column, b"ab"], 7, 9)
+    rows = rows_of([3, 1], [size, 3], 5)
+    assert rows.observations is not None
+    arrays: list[Any] = [column, memoryview(b"abc"), rows.rewards, rows.flags]
+    reply = RowsForm(rows).write(7, arrays)
+    assert reply == codec.encode(rows_of([3, 1], [], 5, observations=Batch(columns=arrays[:2])))
+    assert [bytes(each) for each in RowsForm(rows).read(reply, 7) or ()] == arrays
+    assert RowsForm(rows).read(reply.replace(b"rewards", b"rewardz"), 7) is None
+
+
 @given(data=st.data())
 def test_a_request_that_is_changed_anywhere_is_read_as_the_codec_reads_it_or_not_at_all(data: st.DataObject) -> None:
     form = StepForm([3, 1], [6], 1.5, acks=True)
