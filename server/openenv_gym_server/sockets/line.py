@@ -98,8 +98,10 @@ class Line:
         data = frame(_BINARY, message)
         sent = 0
         if not self._unsent:
-            with suppress(OSError):  # full, or broken: the event loop finds out which
+            try:
                 sent = os.write(self._fd, data)
+            except OSError:
+                sent = 0  # full, or broken: the event loop finds out which
         if sent < len(data):
             self._unsent += data[sent:]
             self.give_back()

@@ -12,6 +12,7 @@ from openenv_gym_protocol.vector.frames import Call, Column, Get, Render, Reset,
 from openenv_gym_protocol.vector.payloads import PayloadColumns
 
 from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
 from openenv_gym_server.vector import lane
 from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.lane import Driver, LaneDriver, ResetOrder, StepOrder, Work
@@ -55,7 +56,7 @@ def asking(request: LanesRequest, shares: Sequence[Share], offer: Offer, limit: 
         return _reset(request, shares, offer)
     if isinstance(request, Step):
         if not offer.partial_steps:
-            _require_whole(shares, "stepped")
+            require_whole(shares, "stepped")
         return step_asking(request, offer, limit)
     if isinstance(request, State):
         return _states
@@ -75,7 +76,7 @@ def asking(request: LanesRequest, shares: Sequence[Share], offer: Offer, limit: 
 def _reset(request: Reset, shares: Sequence[Share], offer: Offer) -> Asking:
     offer.check_options(request.options or {})
     if not offer.partial_resets:
-        _require_whole(shares, "reset")
+        require_whole(shares, "reset")
 
     def ask(share: Share, driver: Driver) -> Work:
         order = ResetOrder(seeds=_at(request.seeds, share), options=request.options)
@@ -95,10 +96,9 @@ class StepAsking:
 
     def __init__(self, request: Step, columns: PayloadColumns | None, limit: float | None) -> None:
         self._request = request
-        self._limit = limit
         self._actions = LaneActions(request.actions, len(request.lanes), columns)
         deadline = None if limit is None else time.monotonic() + limit
-        self._order = StepOrder(next_seeds=request.next_seeds, deadline=deadline)
+        self._order = StepOrder(next_seeds=request.next_seeds, deadline=deadline, limit=limit)
 
     def __call__(self, share: Share, driver: Driver) -> Work:
         """The work of a share."""
@@ -114,18 +114,32 @@ class StepAsking:
             driver: The lane's.
             position: Where the lane stands in the request.
         """
+        return driver.step_at_once(self._actions, position, self._order)
+
+    def all_at_once(self, share: Share, driver: ManyDriver) -> Part | None:
+        """Takes the step of lanes of one environment, which does not await; where that runs. It raises nothing.
+
+        Args:
+            share: The lanes.
+            driver: Theirs.
+
+        Returns:
+            None where the step had been dropped before it began.
+        """
+        if not share.begin():
+            return None
         host = driver.member.session.host
-        host.patience = self._limit
+        host.patience = self._order.limit
         try:
-            return driver.step_at_once(host, self._actions, position, self._order)
+            return run_to_end(self._of_many(share, driver)(host))
         except OpenEnvGymError as error:
-            return cast(Part, failed(Part, (driver.lane,), error))
+            return cast(Part, failed(Part, share.lanes, error))
         except BaseException as error:
-            return cast(Part, failed(Part, (driver.lane,), host.report(error, "the request")))
+            return cast(Part, failed(Part, share.lanes, host.report(error, "the request")))
         finally:
             host.patience = None
 
-    def _of_many(self, share: Share, driver: ManyDriver) -> Work:
+    def _of_many(self, share: Share, driver: ManyDriver) -> Callable[[Host], Coroutine[Any, Any, Part]]:
         columns, layout = self._request.actions.columns or (), driver.actions
         picked = _picked(columns, layout, share.positions, len(self._request.lanes))
         seeds = _at(self._request.next_seeds, share)
@@ -184,7 +198,12 @@ def _picked(columns: Sequence[Column], layout: Layout, positions: Sequence[int],
     return picked
 
 
-def _require_whole(shares: Sequence[Share], what: str) -> None:
+def require_whole(shares: Sequence[Share], what: str) -> None:
+    """Refuses some of the lanes of an environment that steps or resets all of them together.
+
+    Raises:
+        InvalidMessage: They are some of them.
+    """
     for share in shares:
         if len(share.lanes) < len(share.member.lanes):
             raise InvalidMessage(
@@ -194,4 +213,6 @@ def _require_whole(shares: Sequence[Share], what: str) -> None:
 
 
 def _at(values: Sequence[_T] | None, share: Share) -> Sequence[_T] | None:
-    return None if values is None else [values[position] for position in share.positions]
+    if values is None or share.positions == range(len(values)):
+        return values
+    return [values[position] for position in share.positions]

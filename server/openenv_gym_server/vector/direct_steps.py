@@ -13,8 +13,9 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
+import msgspec
 from openenv_gym_protocol.eagerness import AWAKE_SECONDS, Eagerness, give_way, is_allowed
 from openenv_gym_protocol.vector.frames import Step
 from openenv_gym_protocol.vector.repeating import RequestReader
@@ -61,19 +62,27 @@ class ThreadLanes(Protocol):
     def thread_step(self, request: Step) -> ThreadStep | None:
         """The step of lanes that are all on the thread; None where it is not that."""
 
-    def unanswered(self, request: Step, step: ThreadStep) -> PendingRequest:
-        """Waits for the answer of a step, which nobody else knows of yet."""
+    def answer(self, request_id: int, step: ThreadStep, outcome: Any) -> Sequence[bytes]:
+        """The frames that answer a step, of which nobody else knows."""
 
-    def take_up(self, pending: PendingRequest, limit: float | None, began: float) -> None:
+    def take_up(self, request_id: int, step: ThreadStep, began: float) -> PendingRequest:
         """Takes a step that is under way as one that came the usual way, at that time of the monotonic clock."""
 
 
-class _UnderWay(NamedTuple):
-    """A step that the thread has taken up, and carries out even if the line is taken back before it begins."""
+class _UnderWay(msgspec.Struct, gc=False):
+    """A step that the thread has taken up, and carries out even if the line is taken back before it begins.
 
-    pending: PendingRequest
+    Attributes:
+        request_id: The request.
+        step: The step.
+        began: When it came, on the monotonic clock.
+        pending: What waits for it, once the line was taken back.
+    """
+
+    request_id: int
     step: ThreadStep
     began: float
+    pending: PendingRequest | None = None
 
 
 class DirectSteps:
@@ -108,14 +117,9 @@ class DirectSteps:
             return False
         self._line = line
         self._followed = 0
-        self._thread.put(partial(self._run, line, self._started(request, step)))
+        self._under_way = under_way = _UnderWay(request.id, step, line.heard_at)
+        self._thread.put(partial(self._run, line, under_way))
         return True
-
-    def _started(self, request: Step, step: ThreadStep) -> _UnderWay:
-        pending = self._lanes.unanswered(request, step)
-        pending.ended = self._answered
-        self._under_way = under_way = _UnderWay(pending, step, self._line.heard_at)
-        return under_way
 
     def _run(self, line: Line, first: _UnderWay) -> None:
         under_way: _UnderWay | None = first
@@ -130,21 +134,18 @@ class DirectSteps:
 
     def _carry_out(self, line: Line, under_way: _UnderWay) -> bool:
         """Takes a step, whosever the line is by now, and answers it; whether the next one may be waited for."""
-        pending, step, _ = under_way
+        step = under_way.step
         outcome = step.carry_out()
         with line.lock:
             if line.is_lent:
-                pending.answered(step.share, outcome)
+                for frame in self._lanes.answer(under_way.request_id, step, outcome):
+                    self._link.keep(frame)
+                    line.write(frame)
                 self._under_way = None
                 return line.is_lent
-        self._thread.deliver(lambda answer: pending.answered(step.share, answer), outcome)
+        assert under_way.pending is not None
+        self._thread.deliver(partial(under_way.pending.answered, step.share), outcome)
         return False
-
-    def _answered(self, pending: PendingRequest, frames: Sequence[bytes]) -> None:
-        del pending
-        for frame in frames:
-            self._link.keep(frame)
-            self._line.write(frame)
 
     def _hear(self, line: Line) -> _UnderWay | None:
         """Waits awake for the next step; gives the line back where none comes, or anything else does."""
@@ -174,14 +175,14 @@ class DirectSteps:
         except Exception:
             return None  # the event loop meets it again, and says what it is
         self._followed += 1
-        return self._started(request, step)
+        self._under_way = under_way = _UnderWay(request.id, step, self._line.heard_at)
+        return under_way
 
     def _when_ended(self) -> None:
         self._eagerness.note(has_paid=self._followed > 0)
-        if self._under_way is not None:
-            pending, step, began = self._under_way
-            self._under_way = None
-            self._lanes.take_up(pending, step.limit, began)
+        under_way, self._under_way = self._under_way, None
+        if under_way is not None:
+            under_way.pending = self._lanes.take_up(under_way.request_id, under_way.step, under_way.began)
 
 
 def _has_time(step: ThreadStep) -> bool:

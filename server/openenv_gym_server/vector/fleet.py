@@ -16,7 +16,7 @@ from openenv_gym_protocol.vector.frames import Open, Step
 from openenv_gym_server.dispatch import Host
 from openenv_gym_server.service import Service
 from openenv_gym_server.session import SessionState
-from openenv_gym_server.vector.asking import Asking, LanesRequest, StepAsking, asking, kind_of, step_asking
+from openenv_gym_server.vector.asking import Asking, LanesRequest, StepAsking, asking, kind_of
 from openenv_gym_server.vector.direct_steps import DirectSteps, LinkEnd
 from openenv_gym_server.vector.gathering import Gathering
 from openenv_gym_server.vector.lane import LaneDriver, Member, Work, guarded
@@ -27,11 +27,10 @@ from openenv_gym_server.vector.parts import Part, ValuesPart
 from openenv_gym_server.vector.pending import PendingRequest
 from openenv_gym_server.vector.rows_writer import RowsWriter
 from openenv_gym_server.vector.shares import Series, Share
+from openenv_gym_server.vector.step_maker import StepMaker
 from openenv_gym_server.vector.thread_steps import (
     ThreadStep,
-    all_at_once,
     carry_out,
-    one_after_another,
     step_alone,
     step_on,
 )
@@ -64,6 +63,7 @@ class Fleet:
         self._lanes = Lanes()
         self._opener = LaneOpener(service, offer, self._lanes, thread=self._inline_thread, lost=self._lost)
         self._being_opened = 0
+        self._steps = StepMaker(offer, self._lanes)
         self._pending: dict[int, PendingRequest] = {}
         self._when_answered: dict[int, list[Callable[[], None]]] = {}
         self._writer = RowsWriter()
@@ -121,7 +121,7 @@ class Fleet:
         """
         shares, _ = self._lanes.shares(lanes)
         for share in shares:
-            share.member.closed.update(share.lanes)
+            self._lanes.close(share.member, share.lanes)
         return [share.member for share in shares if share.member.has_ended]
 
     async def close(self, members: Sequence[Member]) -> None:
@@ -138,13 +138,13 @@ class Fleet:
             assert self._thread is not None
             assert self._direct is not None
             if not self._direct.begin(request, step):
-                pending = self._awaited(self.unanswered(request, step), step.limit)
+                pending = self._awaited(self._unanswered(request.id, Part, [step.share]), step.limit)
                 self._thread.put(partial(step_on, self._thread, pending, step))
             return
         limit = self._limit(request)
         shares, gone = self._lanes.shares(request.lanes)
         work_of = asking(request, shares, self._offer, limit)
-        pending = self._awaited(self._unanswered(request, shares, gone), limit)
+        pending = self._awaited(self._unanswered(request.id, kind_of(request), shares, gone), limit)
         if isinstance(work_of, StepAsking) and not self._offer.traits.has_arrays and self._on_threads:
             self._step_apart(pending, work_of, shares)
         else:
@@ -188,46 +188,40 @@ class Fleet:
         """
         if self._thread is None:
             return None
-        limit = self._limit(request)
-        if self._offer.traits.has_arrays:
-            return self._step_of_many(request, limit)
-        drivers, positions, gone = self._lanes.drivers(request.lanes)
-        if gone or not drivers:
-            return None
-        series = Series(drivers, positions)
-        return ThreadStep(series, partial(one_after_another, step_asking(request, self._offer, limit), series), limit)
+        return self._steps.step(request, self._limit(request), self._thread)
 
-    def unanswered(self, request: Step, step: ThreadStep) -> PendingRequest:
-        """Waits for the answer of a step, which nobody else knows of yet."""
-        return self._unanswered(request, [step.share], ())
+    def answer(self, request_id: int, step: ThreadStep, outcome: Any) -> Sequence[bytes]:
+        """The frames that answer a step that the thread has carried out by itself: there, under the line's lock."""
+        frame = self._writer.frame(request_id, outcome) if type(outcome) is Part else None
+        if frame is not None and len(frame) <= self.client_bytes:
+            return [frame]
+        frames: list[bytes] = []
+        pending = self._unanswered(request_id, Part, [step.share])
+        pending.ended = lambda _, written: frames.extend(written)
+        pending.answered(step.share, outcome)
+        return frames
 
-    def take_up(self, pending: PendingRequest, limit: float | None, began: float) -> None:
+    def take_up(self, request_id: int, step: ThreadStep, began: float) -> PendingRequest:
         """Takes a step that the thread carries out by itself as one that came the usual way.
 
         Args:
-            pending: The step.
-            limit: Seconds until it is given up, if ever.
+            request_id: The request.
+            step: The step.
             began: Since when, on the monotonic clock.
         """
-        self._link.note_under_way(pending.request_id)
-        pending.ended = self._answered
-        self._awaited(pending, limit, began)
-
-    def _step_of_many(self, request: Step, limit: float | None) -> ThreadStep | None:
-        shares, gone = self._lanes.shares(request.lanes)
-        if gone or len(shares) != 1 or shares[0].member.session.home is not self._thread:
-            return None
-        (share,) = shares
-        work_of = asking(request, shares, self._offer, limit)
-        share.job = self._job(share, _take_nothing, work_of, limit, Part)
-        return ThreadStep(share, partial(all_at_once, share), limit)
+        self._link.note_under_way(request_id)
+        return self._awaited(self._unanswered(request_id, Part, [step.share]), step.limit, began)
 
     def _unanswered(
-        self, request: LanesRequest, shares: Sequence[Share | Series], gone: Sequence[int]
+        self,
+        request_id: int,
+        kind: type[Part] | type[ValuesPart],
+        shares: Sequence[Share | Series],
+        gone: Sequence[int] = (),
     ) -> PendingRequest:
         pending = PendingRequest(
-            request.id,
-            kind_of(request),
+            request_id,
+            kind,
             max_bytes=self.client_bytes,
             send=self._link.send,
             ended=self._answered,
@@ -344,7 +338,7 @@ class Fleet:
 
     def _lost(self, member: Member, error: OpenEnvGymError) -> None:
         self._link.take_back()
-        member.closed.update(member.lanes)
+        self._lanes.close(member, member.lanes)
         self._lanes.lose(member, error.message)
         session = member.session
         if self._thread is not None and session.home is self._thread and session.state is SessionState.HUNG:
@@ -369,7 +363,7 @@ class Fleet:
                 await asyncio.wait_for(session.ended.wait(), self._service.config.disconnect_grace)
 
     def _end(self, member: Member) -> None:
-        member.closed.update(member.lanes)
+        self._lanes.close(member, member.lanes)
         member.session.on_lost = None
         self._lanes.remove(member)
         self._service.sessions.close(member.session)
@@ -386,10 +380,6 @@ def _claimed(share: Share, work: Work, limit: float | None) -> Work:
             host.patience = None
 
     return claimed
-
-
-def _take_nothing(_: Any) -> None:
-    """What becomes of a job's result where its thread hands it on by itself."""
 
 
 async def _nothing(_: Host) -> None:

@@ -18,9 +18,14 @@ _MOST_CAUSES = 4096
 
 
 class Lanes:
-    """Gives numbers, which are never used again, and finds members by them."""
+    """Gives numbers, which are never used again, and finds members by them.
+
+    Attributes:
+        changes: How often what can be found has changed.
+    """
 
     def __init__(self) -> None:
+        self.changes = 0
         self._drivers: dict[int, Driver] = {}
         self._causes: dict[int, str] = {}
         self._next = 0
@@ -35,11 +40,18 @@ class Lanes:
 
     def add(self, driver: Driver) -> None:
         """Adds a member with its driver."""
+        self.changes += 1
         for lane in driver.member.lanes:
             self._drivers[lane] = driver
 
+    def close(self, member: Member, lanes: Sequence[int]) -> None:
+        """Finds some or all lanes of a member no more."""
+        self.changes += 1
+        member.closed.update(lanes)
+
     def remove(self, member: Member) -> None:
         """Forgets a member that has ended."""
+        self.changes += 1
         for lane in member.lanes:
             self._drivers.pop(lane, None)
 

@@ -91,7 +91,7 @@ class ManyDriver:
             columns: Their actions.
             next_seeds: The seed of each, should it reset by itself, or None.
         """
-        arrays = self.actions.arrays(columns, len(lanes), self._numpy)
+        arrays = self.actions.arrays(columns, len(lanes), self._numpy, are_checked=True)
         seeds = next_seeds or [None] * len(lanes)
         positions = self._of(lanes)
         bad = {} if self.member.offer.is_in_production else self._refused(arrays, positions)

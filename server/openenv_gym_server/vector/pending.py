@@ -1,7 +1,7 @@
 """A request that is not answered to its end: gathers what its lanes answer and makes the frames.
 
-Used on the server's event loop, or by the thread that carries it out while nobody else knows of it (``DirectSteps``);
-``Share.begin`` and ``Series.claim`` are called wherever the environment runs.
+Used on the server's event loop, or by the thread that carried it out, where nobody else knows of it (``Fleet.answer``);
+``Share.begin`` and ``Series.claims`` are called wherever the environment runs.
 """
 
 from __future__ import annotations

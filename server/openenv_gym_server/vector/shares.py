@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from openenv_gym_server.vector.lane import LaneDriver, Member
@@ -97,12 +97,12 @@ class Series:
         """The numbers of its lanes."""
         return [driver.lane for driver in self.drivers]
 
-    def claim(self) -> int | None:
-        """Claims the next lane for stepping it: its place among the drivers; None where none is left. From a thread."""
-        try:
-            return self._left.popleft()
-        except IndexError:
-            return None
+    def claims(self) -> Iterator[int]:
+        """Claims one lane after the other for stepping it: their places among the drivers. From a thread."""
+        claim = self._left.popleft
+        with suppress(IndexError):
+            while True:
+                yield claim()
 
     def drop(self) -> Sequence[int]:
         """Claims all that have not begun for dropping them, and returns those lanes."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from openenv_gym_server.loops import run_to_end
 from openenv_gym_server.vector.asking import StepAsking
@@ -20,7 +22,7 @@ from openenv_gym_server.workers.thread import WorkThread
 logger = logging.getLogger(__name__)
 
 
-class ThreadStep(NamedTuple):
+class ThreadStep(msgspec.Struct, frozen=True, gc=False):
     """A step of lanes.
 
     Attributes:
@@ -37,17 +39,11 @@ class ThreadStep(NamedTuple):
 def one_after_another(asked: StepAsking, series: Series) -> Part | Row:
     """Steps lanes that have an environment each."""
     answers: list[Part | Row] = []
-    while (place := series.claim()) is not None:
-        driver = series.drivers[place]
-        if driver.lane not in series.settled:
-            answers.append(asked.at_once(driver, series.positions[place]))
+    drivers, positions, settled = series.drivers, series.positions, series.settled
+    for place in series.claims():
+        if drivers[place].lane not in settled:
+            answers.append(asked.at_once(drivers[place], positions[place]))
     return joined(answers)
-
-
-def all_at_once(share: Share) -> Any:
-    """Steps the lanes of one environment, by the job of their share."""
-    job = share.job  # once: the event loop takes it away when it gives the share up
-    return None if job is None else run_to_end(job.work())
 
 
 def step_on(thread: WorkThread, pending: PendingRequest, step: ThreadStep) -> None:

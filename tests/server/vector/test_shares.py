@@ -19,16 +19,18 @@ def series(*members: Any) -> Series:
 
 def test_lanes_are_claimed_in_their_order_and_once() -> None:
     some = series(member(5), member(6))
-    assert [some.claim(), some.claim(), some.claim()] == [0, 1, None]
+    assert list(some.claims()) == [0, 1]
+    assert list(some.claims()) == []
     assert list(some.drop()) == []
     assert not some.is_settled
 
 
 def test_what_has_begun_is_not_dropped_with_the_rest() -> None:
     some = series(member(5), member(6), member(7))
-    some.claim()
+    claims = some.claims()
+    assert next(claims) == 0
     assert list(some.drop()) == [6, 7]
-    assert some.claim() is None
+    assert list(claims) == []
     assert (some.settled, some.is_settled) == ({6, 7}, False)
 
 
@@ -41,7 +43,7 @@ def test_a_series_of_which_nothing_has_begun_is_settled_when_it_is_dropped() -> 
 def test_a_lost_lane_is_told_once_whether_it_has_begun_or_not() -> None:
     first, second = member(5), member(6)
     some = series(first, second)
-    some.claim()
+    assert next(some.claims()) == 0
     assert (list(some.lose(first)), list(some.lose(first))) == ([5], [])
     assert list(some.lose(second)) == [6]
     assert some.is_settled
