@@ -295,6 +295,16 @@ def test_a_step_of_values_is_the_step_of_models(env_id: str) -> None:
         assert kinds == {(float, bool, bool, dict)}, "nothing of numpy's is left"
 
 
+def test_a_number_of_an_action_is_what_the_space_samples() -> None:
+    what = odd("Pictures")
+    env = what.environment_class()
+    env.reset()
+    for step in (lambda: env.step_values(1), lambda: env.step(what.action_class(action=1))):
+        step()
+        action = env._played.env.unwrapped.last_action  # type: ignore[attr-defined]
+        assert (type(action), action) == (type(what.environment_class.recipe.action_space.sample()), 1)
+
+
 @pytest.mark.parametrize(("ends", "expected"), [(False, (False, True)), (True, (True, False))])
 def test_a_step_of_values_tells_the_end_of_an_episode_as_the_step_of_models_does(
     ends: bool, expected: tuple[bool, bool]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from gymnasium import Space
+from gymnasium.spaces import Discrete
 from openenv_gym_protocol.gymnasium_spaces import space_to_data
-from openenv_gym_server.serialisation import AS_COLUMNS
+from openenv_gym_server.serialisation import AS_COLUMNS, leaves_arrays
 from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, WithJsonSchema, create_model
 
 from gymnasium_env.environment import GymnasiumEnvironment
@@ -46,6 +47,7 @@ def served(settings: Settings) -> Served:
         "execution": "inline" if recipe.is_short else "thread",
         "recipe": recipe,
         "observation_class": observation_class,
+        "whole": recipe.action_space.dtype.type if isinstance(recipe.action_space, Discrete) else int,
         "spaces": {
             "action": space_to_data(recipe.action_space),
             "observation": space_to_data(recipe.observation_space),
@@ -94,6 +96,7 @@ def _observation_class(space: Space[Any]) -> type[GymnasiumObservation]:
         for arrays, pixels in ((False, False), (True, False), (True, True))
     )
 
+    @leaves_arrays
     def write(value: Any, info: SerializationInfo) -> Any:
         if info.mode == "json":
             return in_json(value)
