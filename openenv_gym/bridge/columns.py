@@ -136,9 +136,9 @@ class ObservationReader:
         self._interface = interface
         self._columns: PayloadColumns | None = None
         self._form: ArrayForm | None = None
-        self._bounds: dict[tuple[str | int, ...], tuple[Any, Any]] | None = None
+        self._bounds: dict[tuple[str | int, ...], tuple[Any, Any] | None] | None = None
         """Of the leaves whose dtype holds numbers that are outside the space; None where the columns are no such
-        leaves of what the trainer sees."""
+        leaves of what the trainer sees. None in place of bounds that nothing but NaN is outside of."""
         if not opened.observation_columns:
             return
         schema = combined(interface.schemas.observation, interface.schemas.reset_observation)
@@ -147,7 +147,7 @@ class ObservationReader:
         if _is(opened.observation_space, seen):
             bounds = self._columns.layout.bounds()
             paths = [each.leaf.path for each in bounds if not each.are_those_of_the_dtype]
-            self._bounds = {path: _bounds(reduce(_part, path, seen)) for path in paths}
+            self._bounds = {path: _unless_endless(_bounds(reduce(_part, path, seen))) for path in paths}
 
     def row(self, leaves: Leaves, row: int) -> Any:
         """The value in one row of the arrays, of new objects throughout."""
@@ -248,14 +248,20 @@ def _part(space: Space[Any], key: str | int) -> Space[Any]:
     raise ProtocolFailure(f"The server's columns have a part {key!r} that {space} has not.")
 
 
-def _inside(array: NDArray[Any], bounds: tuple[Any, Any]) -> NDArray[np.bool_]:
+def _inside(array: NDArray[Any], bounds: tuple[Any, Any] | None) -> NDArray[np.bool_]:
     # Written so that NaN is outside too.
-    inside: NDArray[np.bool_] = (array >= bounds[0]) & (array <= bounds[1])
+    inside: NDArray[np.bool_]
+    inside = array == array if bounds is None else (array >= bounds[0]) & (array <= bounds[1])
     return inside
 
 
 def _bounds(space: Space[Any]) -> tuple[Any, Any]:
     return tuple(map(_one_if_equal, _lists_of_bounds(space)))
+
+
+def _unless_endless(bounds: tuple[Any, Any]) -> tuple[Any, Any] | None:
+    low, high = bounds
+    return None if np.all(low == -np.inf) and np.all(high == np.inf) else bounds
 
 
 def _one_if_equal(numbers: Any) -> Any:

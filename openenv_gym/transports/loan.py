@@ -147,6 +147,8 @@ class Loan:
         self._read_ready(self._together.poll(0))
 
     def _read_in_turn(self, until: float, count: int) -> bool:
+        if len(self.connections) == 1:
+            return self._read_alone(self.connections[0], until)
         polls = self._polls
         awaited = [connection for connection in self.connections if connection.is_awaited][:count]
         last = len(awaited) - 1
@@ -162,6 +164,15 @@ class Loan:
                     ahead = place
                 if self.is_over or self.is_wanted:
                     return False
+        return True
+
+    def _read_alone(self, connection: Lendable, until: float) -> bool:
+        while connection.is_awaited:
+            if not self._wait(self._together, until):
+                return False
+            connection.read()
+            if self.is_over or self.is_wanted:
+                return False
         return True
 
     def _wait(self, poll: select.poll, until: float) -> list[tuple[int, int]]:

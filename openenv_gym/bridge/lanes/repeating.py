@@ -7,8 +7,9 @@ is written and read as a form to be filled in. Whatever comes that does not fit 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from openenv_gym_protocol.vector.frames import Batch, Column, Rows
 from openenv_gym_protocol.vector.repeating import Repeated, RowsForm, StepForm
 
@@ -19,7 +20,7 @@ _MOST_MANNERS = 4
 """Manners whose forms are kept."""
 
 
-class ArrayReply(NamedTuple):
+class ArrayReply(msgspec.Struct, gc=False):
     """What is read of a reply that has nothing but arrays; its names are those of ``Rows``."""
 
     observations: Batch
@@ -91,7 +92,7 @@ class StepAgain:
         self.when_taken_up(self._ask())
 
 
-class Manner(NamedTuple):
+class Manner(msgspec.Struct, frozen=True, gc=False):
     """How a step is asked for, beside its actions.
 
     Attributes:

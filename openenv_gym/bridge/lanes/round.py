@@ -24,15 +24,16 @@ class Round:
         asks: What is asked. Everything in it settles into the inbox.
         timeout: Seconds until the last reply must be there; None to wait for ever.
         inbox: Where the answers go.
+        deadline: When the last reply must be there, on the monotonic clock, where the time runs already.
 
     Attributes:
         open: How many lanes have not settled.
         deadline: When the last reply must be there, on the monotonic clock.
     """
 
-    def __init__(self, asks: Sequence[Ask], timeout: float | None, inbox: Inbox) -> None:
+    def __init__(self, asks: Sequence[Ask], timeout: float | None, inbox: Inbox, deadline: float | None = None) -> None:
         self.open = sum([len(ask.lanes) for ask in asks])
-        self.deadline = math.inf if timeout is None else time.monotonic() + timeout
+        self.deadline = deadline_of(timeout) if deadline is None else deadline
         self._asks = asks
         self._timeout = timeout
         self._inbox = inbox
@@ -92,3 +93,8 @@ class Round:
             f"No reply to {call}() within {self._timeout:g} s. The session is given up: call reset(), and raise "
             f"timeouts={{'{call}': ...}} if the environment needs longer."
         )
+
+
+def deadline_of(timeout: float | None) -> float:
+    """When so many seconds are over, on the monotonic clock; never without any."""
+    return math.inf if timeout is None else time.monotonic() + timeout

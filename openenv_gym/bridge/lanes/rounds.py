@@ -19,7 +19,7 @@ from openenv_gym_protocol.errors import SessionLost
 from openenv_gym.bridge.lanes.answers import Answer, Ask, Inbox
 from openenv_gym.bridge.lanes.link import LinkAsk
 from openenv_gym.bridge.lanes.repeating import StepAgain
-from openenv_gym.bridge.lanes.round import Round
+from openenv_gym.bridge.lanes.round import Round, deadline_of
 from openenv_gym.transports.base import Connection
 from openenv_gym.transports.io_thread import io_thread
 from openenv_gym.transports.loan import PATIENCE, Loan
@@ -73,17 +73,18 @@ class Rounds:
         Returns:
             Whether it was sent.
         """
-        if not self._may_call or self._open_lanes:
+        if not self._may_call or not self.is_settled:
             return False
+        self._rounds = []
         # Should the call be interrupted, its inbox is forgotten; as any other step it has the time that is left.
-        usual = Round([], timeout, self._inbox)
+        deadline = deadline_of(timeout)
         again.settle = self._inbox.put
-        again.when_taken_up = partial(self._take_up, again, usual)
-        return self._call(partial(self._exchange, again, usual.deadline)) and again.is_over
+        again.when_taken_up = partial(self._take_up, again, timeout, deadline, self._inbox)
+        return self._call(partial(self._exchange, again, deadline)) and again.is_over
 
     def take(self) -> list[Answer]:
         """What has settled of all that was started."""
-        if self._may_call and self._open_lanes:
+        if self._may_call and not self.is_settled:
             self._call(self._loan.read_now)
         return self._inbox.take()
 
@@ -101,7 +102,7 @@ class Rounds:
     @property
     def is_settled(self) -> bool:
         """Whether nothing is under way."""
-        return self._open_lanes == 0
+        return not self._rounds or self._open_lanes == 0
 
     @property
     def holds_caller(self) -> bool:
@@ -148,7 +149,7 @@ class Rounds:
         if not asks:
             return
         started = Round(asks, timeout, inbox)
-        self._rounds = [each for each in self._rounds if each.open]
+        self._forget_settled()
         self._rounds.append(started)
         if not self._may_call and self._is_brisk and self._may_lend:
             io_thread().run(self._lend())
@@ -177,11 +178,15 @@ class Rounds:
             again.take_up()
             self._loan.is_over = True  # it takes long
 
-    def _take_up(self, again: StepAgain, usual: Round, ask: LinkAsk) -> None:
+    def _take_up(self, again: StepAgain, timeout: float | None, deadline: float, inbox: Inbox, ask: LinkAsk) -> None:
+        usual = Round([], timeout, inbox, deadline)
         usual.go_on(ask)
-        self._rounds = [each for each in self._rounds if each.open]
+        self._forget_settled()
         self._rounds.append(usual)
         ask.go_on(again.step, usual.settle)
+
+    def _forget_settled(self) -> None:
+        self._rounds = [each for each in self._rounds if each.open]
 
     def _read(self, inbox: Inbox, until: int, end: float, later: int) -> None:
         loan = self._loan
