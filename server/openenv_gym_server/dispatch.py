@@ -126,12 +126,13 @@ class Host(Watched):
         return await self._observe(self._step_method, (action,), {})
 
     def step_at_once(
-        self, read: Callable[[Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
+        self, read: Callable[[Host, Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
     ) -> Result:
         """Does what ``step`` does, for environments that do not await: without a coroutine it takes half the time.
 
         Args:
-            read: Reads what the environment returned: ``taken_apart``, ``left_whole`` or ``ready_to_write``.
+            read: Reads what the environment returned: ``Host.taken_apart``, ``Host.left_whole`` or
+                ``Host.ready_to_write``.
             data: The action's fields.
             options: Further arguments; those that the environment's step does not take are dropped.
 
@@ -180,7 +181,7 @@ class Host(Watched):
         if self.contract.is_in_production:
             self._require_simulation("step")
         left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-        return self.at_once(None, self._environment.step_values, action, self._checked_values, _NO_OPTIONS, left)
+        return self.at_once(None, self._environment.step_values, action, Host._checked_values, _NO_OPTIONS, left)
 
     async def state(self) -> dict[str, Any]:
         """Reads the environment's state.

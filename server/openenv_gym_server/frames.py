@@ -56,7 +56,7 @@ def exchange_at_once(host: Host, frame: str | bytes) -> str | None:
     if data is None:
         return run_to_end(exchange(host, frame))
     try:
-        return host.written(host.step_at_once(host.ready_to_write, data), "step", observation_frame)
+        return host.written(host.step_at_once(Host.ready_to_write, data), "step", observation_frame)
     except OpenEnvGymError as error:
         return _refused(host, error)
     except BaseException as error:

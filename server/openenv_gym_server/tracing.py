@@ -114,7 +114,7 @@ class TracedHost(Host):
             return _noted(span, await super().step(data, options))
 
     def step_at_once(
-        self, read: Callable[[Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
+        self, read: Callable[[Host, Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
     ) -> Result:
         """As ``Host.step_at_once``."""
         with self._span(*_kind_of(data)) as span:

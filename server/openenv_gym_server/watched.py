@@ -69,7 +69,7 @@ class Watched:
         read_action: ActionReader | None,
         step: Callable[..., Any],
         action: Any,
-        read: Callable[[Any], _T],
+        read: Callable[[Any, Any], _T],
         options: Mapping[str, Any] = _NO_OPTIONS,
         timeout_s: float | None = None,
     ) -> _T:
@@ -81,7 +81,7 @@ class Watched:
             read_action: Makes the method's argument of the action; None where that is the argument.
             step: The method.
             action: The action.
-            read: Gets what the method returned.
+            read: Gets this object and what the method returned.
             options: Further arguments of the method.
             timeout_s: The request's own deadline, in seconds.
 
@@ -100,7 +100,7 @@ class Watched:
         started = time.monotonic()
         self.activity = Activity("step", started, timeout_s)
         try:
-            return read(step(action, **options) if options else step(action))
+            return read(self, step(action, **options) if options else step(action))
         except InvalidAction as error:
             raise InvalidMessage(error.message) from error
         except BaseException as error:

@@ -24,6 +24,7 @@ class LaneActions:
         columns: How they belong to the fields of the action's model; None where they came as values.
 
     Attributes:
+        known: What ``fields`` returns for each, once it was asked, where that can be said of all at once.
         ready: What ``value`` returns for each, once it was asked and all actions are inside their space.
     """
 
@@ -32,7 +33,7 @@ class LaneActions:
         self._came = batch.columns or ()
         self._rows = rows
         self._plain = batch.values
-        self._fields: list[dict[str, Any]] | None = None
+        self.known: list[dict[str, Any]] | None = None
         self._is_looked_at = columns is None
         self.ready: Sequence[Any] | None = None
         self._values: Sequence[Any] | None = None
@@ -46,8 +47,8 @@ class LaneActions:
         """
         if not self._is_looked_at:
             self._look_at_all()
-        if self._fields is not None:
-            return self._fields[position]
+        if self.known is not None:
+            return self.known[position]
         value = self._unpacked()[position]
         fields = plain(value) if self._columns is None else self._columns.payload(value)
         if not isinstance(fields, dict):
@@ -77,14 +78,14 @@ class LaneActions:
 
     def _look_at_all(self) -> None:
         assert self._columns is not None
-        self._fields = self._columns.payloads(self._unpacked())
+        self.known = self._columns.payloads(self._unpacked())
         self._is_looked_at = True
 
     def _read(self) -> Sequence[Any]:
         assert self._columns is not None
         if self._columns.has_range:
             self._look_at_all()
-            self._are_inside = self._fields is not None
+            self._are_inside = self.known is not None
             values = self._unpacked()
         else:
             values = self._from_arrays(self._columns, sys.modules["numpy"])

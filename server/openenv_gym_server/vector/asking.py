@@ -18,7 +18,7 @@ from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.lane import Driver, LaneDriver, ResetOrder, StepOrder, Work
 from openenv_gym_server.vector.many import ManyDriver
 from openenv_gym_server.vector.offer import Offer
-from openenv_gym_server.vector.parts import Part, Row, ValuesPart, failed
+from openenv_gym_server.vector.parts import Part, ValuesPart, failed
 from openenv_gym_server.vector.shares import Share
 
 LanesRequest = Reset | Step | State | Render | Call | Get | Set
@@ -92,29 +92,24 @@ class StepAsking:
         request: The request, checked.
         columns: How its actions belong to their model, where they came as columns.
         limit: Seconds until the request is given up, if ever.
+
+    Attributes:
+        actions: The actions of the lanes.
+        order: What is asked besides.
     """
 
     def __init__(self, request: Step, columns: PayloadColumns | None, limit: float | None) -> None:
         self._request = request
-        self._actions = LaneActions(request.actions, len(request.lanes), columns)
+        self.actions = LaneActions(request.actions, len(request.lanes), columns)
         deadline = None if limit is None else time.monotonic() + limit
-        self._order = StepOrder(next_seeds=request.next_seeds, deadline=deadline, limit=limit)
+        self.order = StepOrder(next_seeds=request.next_seeds, deadline=deadline, limit=limit)
 
     def __call__(self, share: Share, driver: Driver) -> Work:
         """The work of a share."""
         if isinstance(driver, ManyDriver):
             return self._of_many(share, driver)
         (position,) = share.positions
-        return lambda host: cast(LaneDriver, driver).step(host, self._actions, position, self._order)
-
-    def at_once(self, driver: LaneDriver, position: int) -> Part | Row:
-        """Takes the step of one lane whose environment does not await; where that runs. It raises nothing.
-
-        Args:
-            driver: The lane's.
-            position: Where the lane stands in the request.
-        """
-        return driver.step_at_once(self._actions, position, self._order)
+        return lambda host: cast(LaneDriver, driver).step(host, self.actions, position, self.order)
 
     def all_at_once(self, share: Share, driver: ManyDriver) -> Part | None:
         """Takes the step of lanes of one environment, which does not await; where that runs. It raises nothing.
@@ -129,7 +124,7 @@ class StepAsking:
         if not share.begin():
             return None
         host = driver.member.session.host
-        host.patience = self._order.limit
+        host.patience = self.order.limit
         try:
             return run_to_end(self._of_many(share, driver)(host))
         except OpenEnvGymError as error:

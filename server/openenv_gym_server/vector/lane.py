@@ -136,6 +136,7 @@ class LaneDriver:
         offer = member.offer
         self._observations = offer.observations
         self._packer = offer.packer
+        self._read = Host.taken_apart if self._packer is None else Host.left_whole
         self._may_reset = not offer.is_in_production
         self._takes_values = offer.takes_values and member.session.host.has_values
 
@@ -167,33 +168,30 @@ class LaneDriver:
 
         An environment that has ``step_values`` is stepped by that. It raises nothing: what fails is the answer.
         """
-        host = self._host
+        host, rules = self._host, self._rules
         host.patience = order.limit
         try:
-            return self._stepped_at_once(host, actions, position, order)
+            # In production nothing can be reset: the host says so, and not that a reset is missing.
+            if not rules.steps_next and self._may_reset and rules.plan() is Move.RESET:
+                return run_to_end(self._reset_in_place(host, order.seed(position)))
+            if self._takes_values:
+                ready = actions.ready
+                action = actions.value(position) if ready is None else ready[position]
+                row = self._noted_values(host, host.step_values(action, order.deadline))
+            else:
+                options = _NO_OPTIONS if order.deadline is None else {"timeout_s": order.left()}
+                known = actions.known
+                fields = actions.fields(position) if known is None else known[position]
+                row = self._noted(host, host.step_at_once(self._read, fields, options))
+            if row[4] & _ENDED and rules.resets_now:
+                return run_to_end(self._reset_after(host, row, order.seed(position)))
+            return row
         except OpenEnvGymError as error:
             return cast(Part, failed(Part, (self.lane,), error))
         except BaseException as error:
             return cast(Part, failed(Part, (self.lane,), host.report(error, "the request")))
         finally:
             host.patience = None
-
-    def _stepped_at_once(self, host: Host, actions: LaneActions, position: int, order: StepOrder) -> Part | Row:
-        rules = self._rules
-        # In production nothing can be reset: the host says so, and not that a reset is missing.
-        if not rules.steps_next and self._may_reset and rules.plan() is Move.RESET:
-            return run_to_end(self._reset_in_place(host, order.seed(position)))
-        if self._takes_values:
-            ready = actions.ready
-            action = actions.value(position) if ready is None else ready[position]
-            row = self._noted_values(host, host.step_values(action, order.deadline))
-        else:
-            options = _NO_OPTIONS if order.deadline is None else {"timeout_s": order.left()}
-            read = host.taken_apart if self._packer is None else host.left_whole
-            row = self._noted(host, host.step_at_once(read, actions.fields(position), options))
-        if row[4] & _ENDED and rules.resets_now:
-            return run_to_end(self._reset_after(host, row, order.seed(position)))
-        return row
 
     async def states(self, host: Host, lanes: Sequence[int]) -> ValuesPart:
         """Reads the environment's state."""

@@ -40,9 +40,11 @@ def one_after_another(asked: StepAsking, series: Series) -> Part | Row:
     """Steps lanes that have an environment each."""
     answers: list[Part | Row] = []
     drivers, positions, settled = series.drivers, series.positions, series.settled
+    actions, order = asked.actions, asked.order
     for place in series.claims():
-        if drivers[place].lane not in settled:
-            answers.append(asked.at_once(drivers[place], positions[place]))
+        driver = drivers[place]
+        if driver.lane not in settled:
+            answers.append(driver.step_at_once(actions, positions[place], order))
     return joined(answers)
 
 
@@ -59,7 +61,8 @@ def carry_out(thread: WorkThread, jobs: Sequence[Job]) -> None:
 
 def step_alone(asked: StepAsking, share: Share, driver: LaneDriver, gathering: Gathering) -> None:
     """Takes the step of a lane that has a thread of its own."""
-    gathering.put(share, asked.at_once(driver, share.positions[0]) if share.begin() else None)
+    begins = share.begin()
+    gathering.put(share, driver.step_at_once(asked.actions, share.positions[0], asked.order) if begins else None)
 
 
 def _reply_all(replies: Sequence[tuple[Callable[[Any], None], Any]]) -> None:
