@@ -20,7 +20,7 @@ from openenv_gym_protocol.errors import (
     InvalidMessage,
     UnknownMessageType,
 )
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from openenv_gym_server.contract import Contract
 from openenv_gym_server.loops import is_plain, run_to_end, wait_for
@@ -35,15 +35,13 @@ from openenv_gym_server.serialisation import (
     to_json,
 )
 from openenv_gym_server.traits import Method, find_method
-from openenv_gym_server.validation import REFUSALS, read_reset, refused
-from openenv_gym_server.watched import Activity, Watched
+from openenv_gym_server.validation import read_reset, refused
+from openenv_gym_server.watched import NO_OPTIONS, Activity, Watched
 
 _T = TypeVar("_T")
 
 Values: TypeAlias = tuple[Any, Any, bool, bool, Mapping[str, Any]]
 """What ``step_values`` returns: the observation's value, the reward, terminated, truncated and the info."""
-
-_NO_OPTIONS: Mapping[str, Any] = {}
 
 
 class Host(Watched):
@@ -56,6 +54,7 @@ class Host(Watched):
     def __init__(self, contract: Contract, session_id: str) -> None:
         super().__init__(contract, session_id)
         self.as_columns = False
+        self._allows_nonfinite_reward = contract.definition.traits.allow_nonfinite_reward
         self._environment: Any = None
         self._class: type = object
 
@@ -126,13 +125,13 @@ class Host(Watched):
         return await self._observe(self._step_method, (action,), {})
 
     def step_at_once(
-        self, read: Callable[[Host, Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
+        self, read: Callable[[Host, Any], Result], data: dict[str, Any], options: Mapping[str, Any] = NO_OPTIONS
     ) -> Result:
         """Does what ``step`` does, for environments that do not await: without a coroutine it takes half the time.
 
         Args:
             read: Reads what the environment returned: ``Host.taken_apart``, ``Host.left_whole`` or
-                ``Host.ready_to_write``.
+                ``Host.ready_to_write``, which are not looked up in the object's own class.
             data: The action's fields.
             options: Further arguments; those that the environment's step does not take are dropped.
 
@@ -140,14 +139,12 @@ class Host(Watched):
             InvalidMessage: The action's model refuses the data, or the environment raised ``InvalidAction``.
             ExecutionError: The environment failed.
         """
-        if self.contract.is_in_production:
-            self._require_simulation("step")
+        action = self._read_action(data)
         method = self._step_method
         step = getattr(self._environment, method.name)
         if options:
-            taken, timeout_s = method.taken(options), options.get("timeout_s")
-            return self.at_once(self.contract.read_action, step, data, read, taken, timeout_s)
-        return self.at_once(self.contract.read_action, step, data, read)
+            return self.at_once(step, action, read, method.taken(options), options.get("timeout_s"))
+        return self.at_once(step, action, read)
 
     def taken_apart(self, told: Any) -> Result:
         """Reads what the environment returned, now or as soon as it is awaited."""
@@ -155,8 +152,7 @@ class Host(Watched):
 
     def left_whole(self, told: Any) -> Result:
         """The same, for an observation that goes into columns: it is handed on as it is."""
-        at_hand = told if is_model(type(told)) else self._at_hand(told)
-        return outcome_of(at_hand, self.contract.definition.traits.allow_nonfinite_reward)
+        return outcome_of(self._at_hand(told), self._allows_nonfinite_reward)
 
     def ready_to_write(self, told: Any) -> Result:
         """The same, for an answer that ``observation_frame`` writes."""
@@ -181,7 +177,7 @@ class Host(Watched):
         if self.contract.is_in_production:
             self._require_simulation("step")
         left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-        return self.at_once(None, self._environment.step_values, action, Host._checked_values, _NO_OPTIONS, left)
+        return self.at_once(self._environment.step_values, action, Host._checked_values, NO_OPTIONS, left)
 
     async def state(self) -> dict[str, Any]:
         """Reads the environment's state.
@@ -312,16 +308,15 @@ class Host(Watched):
     def _taken_apart(self, observation: Any) -> Result:
         return (outcome_of if self.as_columns else take_apart)(observation, self._allows_nonfinite_reward)
 
-    @property
-    def _allows_nonfinite_reward(self) -> bool:
-        return self.contract.definition.traits.allow_nonfinite_reward
-
     def _read_action(self, data: dict[str, Any]) -> BaseModel:
         if self.contract.is_in_production:
             self._require_simulation("step")
         try:
             return self.contract.read_action(data)
-        except REFUSALS as error:
+        except InvalidMessage:
+            self.tally.invalid += 1
+            raise
+        except ValidationError as error:
             self.tally.invalid += 1
             raise refused(error) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import math
 from collections.abc import Callable
@@ -45,9 +46,9 @@ AS_COLUMNS = "as_columns"
 
 
 def leaves_arrays(serialiser: _Function) -> _Function:
-    """Says of a serialiser of a model's field that arrays of the space's dtype and shape are left as they are by it.
+    """Says of a serialiser of a model's field that it leaves arrays of the space's dtype and shape as they are.
 
-    That is, where the context has ``AS_COLUMNS``. Such arrays are then written without asking it.
+    That is, where the context has ``AS_COLUMNS``. Such arrays are then written without asking it, and nothing else is.
     """
     serialiser.leaves_arrays = True  # type: ignore[attr-defined]
     return serialiser
@@ -123,25 +124,36 @@ def checked_reward(reward: Any, allow_nonfinite_reward: bool) -> Any:
     return None
 
 
+class Left(enum.Enum):
+    """What of a field's values is what ``fields_of`` has for it, since no serialiser changes it."""
+
+    NOTHING = enum.auto()
+    ARRAYS = enum.auto()
+    NUMBERS = enum.auto()
+    """Arrays and lists of them too."""
+
+
 @functools.lru_cache(maxsize=256)
-def is_written_as_it_is(kind: type[BaseModel], field: str) -> bool:
-    """Whether the numbers of a field are what ``fields_of`` has for it: no serialiser of the model's changes them."""
+def left_as_it_is(kind: type[BaseModel], field: str) -> Left:
+    """What of the values of a model's field is left as it is by its serialisers."""
     if field not in kind.model_fields or has_own(kind, "model_dump"):
-        return False
+        return Left.NOTHING
     schema: Any = kind.__pydantic_core_schema__
     while isinstance(schema, dict) and "serialization" not in schema and schema.get("type") != "model-fields":
         schema = schema.get("schema")
     found = schema["fields"].get(field) if isinstance(schema, dict) and "serialization" not in schema else None
-    return found is not None and "serialization_exclude" not in found and not _has_serialiser(found)
+    if found is None or "serialization_exclude" in found:
+        return Left.NOTHING
+    if not _has_serialiser(found):
+        return Left.NUMBERS
+    own = found.get("schema", {}).get("serialization", {}).get("function")
+    return Left.ARRAYS if getattr(own, "leaves_arrays", False) else Left.NOTHING
 
 
 def _has_serialiser(schema: Any) -> bool:
     if isinstance(schema, dict):
-        found = schema.get("serialization")
-        if isinstance(found, dict) and getattr(found.get("function"), "leaves_arrays", False):
-            return False
         # What a reference leads to is not looked at.
-        is_hidden = found is not None or schema.get("type") == "definition-ref"
+        is_hidden = "serialization" in schema or schema.get("type") == "definition-ref"
         return is_hidden or any(map(_has_serialiser, schema.values()))
     return isinstance(schema, list | tuple) and any(map(_has_serialiser, schema))
 

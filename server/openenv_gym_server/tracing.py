@@ -22,6 +22,7 @@ from openenv_gym_server.callers import CALLER
 from openenv_gym_server.contract import Contract
 from openenv_gym_server.dispatch import Host, Values
 from openenv_gym_server.serialisation import Result
+from openenv_gym_server.watched import NO_OPTIONS
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -56,9 +57,6 @@ def make_host(contract: Contract, session_id: str) -> Host:
     if contract.tracer is None:
         return Host(contract, session_id)
     return TracedHost(contract, session_id, contract.tracer)
-
-
-_NO_OPTIONS: Mapping[str, Any] = {}
 
 
 def carried(work: Callable[[Host], Awaitable[_T]]) -> Callable[[Host], Awaitable[_T]]:
@@ -114,7 +112,7 @@ class TracedHost(Host):
             return _noted(span, await super().step(data, options))
 
     def step_at_once(
-        self, read: Callable[[Host, Any], Result], data: dict[str, Any], options: Mapping[str, Any] = _NO_OPTIONS
+        self, read: Callable[[Host, Any], Result], data: dict[str, Any], options: Mapping[str, Any] = NO_OPTIONS
     ) -> Result:
         """As ``Host.step_at_once``."""
         with self._span(*_kind_of(data)) as span:

@@ -17,10 +17,7 @@ from openenv_gym_server.plain_models import has_own
 from openenv_gym_server.traits import Method
 
 ActionReader: TypeAlias = Callable[[dict[str, Any]], BaseModel]
-"""Makes an action of its fields; raises ``REFUSALS``."""
-
-REFUSALS = (ValidationError, InvalidMessage)
-"""What an action is refused with, for ``refused`` to read."""
+"""Makes an action of its fields; raises InvalidMessage, or pydantic's ValidationError."""
 
 
 def action_reader(definition: Definition) -> ActionReader:
@@ -30,11 +27,8 @@ def action_reader(definition: Definition) -> ActionReader:
     return _reader(definition.action_class)
 
 
-def refused(error: Exception) -> InvalidMessage:
-    """What a client is told of one of ``REFUSALS``."""
-    if isinstance(error, InvalidMessage):
-        return InvalidMessage(error.message, errors=error.errors)
-    assert isinstance(error, ValidationError)
+def refused(error: ValidationError) -> InvalidMessage:
+    """What a client is told of data that a model refuses."""
     return InvalidMessage("Invalid message", errors=faults_of(error))
 
 
@@ -68,7 +62,7 @@ def read_reset(definition: Definition, method: Method, data: dict[str, Any]) -> 
     try:
         known = ResetKeys.model_validate(data).model_dump(include={"seed", "episode_id"}, exclude_unset=True)
     except ValidationError as error:
-        raise InvalidMessage("Invalid message", errors=faults_of(error)) from error
+        raise refused(error) from error
     taken = {key: value for key, value in {**data, **known}.items() if method.takes(key)}
     for key, adapter in definition.traits.option_types.items():
         if key in taken:

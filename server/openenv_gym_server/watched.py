@@ -13,9 +13,8 @@ from openenv_gym_protocol.errors import ExecutionError, InvalidAction, InvalidMe
 from openenv_gym_server.contract import Contract
 from openenv_gym_server.counters import Tally
 from openenv_gym_server.loops import runs_on_a_loop
-from openenv_gym_server.validation import REFUSALS, ActionReader, refused
 
-_NO_OPTIONS: Mapping[str, Any] = {}
+NO_OPTIONS: Mapping[str, Any] = {}
 _T = TypeVar("_T")
 
 
@@ -66,36 +65,26 @@ class Watched:
 
     def at_once(
         self,
-        read_action: ActionReader | None,
         step: Callable[..., Any],
         action: Any,
         read: Callable[[Any, Any], _T],
-        options: Mapping[str, Any] = _NO_OPTIONS,
+        options: Mapping[str, Any] = NO_OPTIONS,
         timeout_s: float | None = None,
     ) -> _T:
         """Calls a plain method for a step, and reads what it returns under the same guard.
 
-        In one function, as every step of every lane calls it.
-
         Args:
-            read_action: Makes the method's argument of the action; None where that is the argument.
             step: The method.
-            action: The action.
+            action: Its argument.
             read: Gets this object and what the method returned.
-            options: Further arguments of the method.
+            options: Its further arguments.
             timeout_s: The request's own deadline, in seconds.
 
         Raises:
-            InvalidMessage: The action is refused, or the environment raised ``InvalidAction``.
+            InvalidMessage: The environment raised ``InvalidAction``.
             ExecutionError: The environment failed.
         """
         tally = self.tally
-        if read_action is not None:
-            try:
-                action = read_action(action)
-            except REFUSALS as error:
-                tally.invalid += 1
-                raise refused(error) from error
         tally.steps += 1
         started = time.monotonic()
         self.activity = Activity("step", started, timeout_s)

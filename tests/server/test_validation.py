@@ -6,8 +6,8 @@ import pytest
 from openenv_gym_protocol.errors import InvalidMessage
 from openenv_gym_server.definition import Definition, define
 from openenv_gym_server.traits import find_method
-from openenv_gym_server.validation import REFUSALS, action_reader, read_reset, refused
-from pydantic import BaseModel
+from openenv_gym_server.validation import action_reader, read_reset, refused
+from pydantic import BaseModel, ValidationError
 
 from tests.support.apps import arrays, counting, exclusive
 
@@ -20,7 +20,7 @@ RESET = find_method(exclusive.ExclusiveEnvironment, "reset", awaiting=False)
 def read_action(definition: Definition, data: dict[str, Any]) -> BaseModel:
     try:
         return action_reader(definition)(data)
-    except REFUSALS as error:
+    except ValidationError as error:
         raise refused(error) from error
 
 

@@ -54,8 +54,8 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
     seeded_stream = True
     recipe: ClassVar[Recipe]
     observation_class: ClassVar[type[GymnasiumObservation]]
-    whole: ClassVar[type[Any]] = int
-    """Makes an action of a Discrete as that samples it: its ``contains`` takes twice as long for an int of Python's."""
+    number_class: ClassVar[type[Any]] = int
+    """Of a Discrete's actions, as that samples them: its ``contains`` takes twice as long for an int of Python's."""
     start_options: ClassVar[tuple[str, ...]] = ()
     """The reset options that are the environment's own, not its constructor's."""
     render_fps: ClassVar[int] = 30
@@ -110,7 +110,7 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         """
         episode = self._episode or self._played
         if type(action) is int:
-            action = self.whole(action)
+            action = self.number_class(action)
         value, reward, terminated, truncated, info = episode.step(action)
         episode.step_count += 1
         episode.terminated = ended = bool(terminated)

@@ -47,7 +47,7 @@ def served(settings: Settings) -> Served:
         "execution": "inline" if recipe.is_short else "thread",
         "recipe": recipe,
         "observation_class": observation_class,
-        "whole": recipe.action_space.dtype.type if isinstance(recipe.action_space, Discrete) else int,
+        "number_class": recipe.action_space.dtype.type if isinstance(recipe.action_space, Discrete) else int,
         "spaces": {
             "action": space_to_data(recipe.action_space),
             "observation": space_to_data(recipe.observation_space),

@@ -24,7 +24,7 @@ _LONG = b"\xcf"
 _number = struct.Struct(">Q").pack
 _NUMBER_BYTES = 8
 _LARGE = 1 << 14
-"""Bytes from which arrays are not copied to be read, nor twice to be written."""
+"""Of more bytes than these, arrays are not copied to be read, nor twice to be written."""
 _SAMPLES = ((0x3FFF_FFFF_FFFF_FFFF, b"\x00"), (0x4000_0000_0000_0000, b"\xff"))
 """Two numbers of eight bytes, and two bytes for arrays, that have no byte in common: two messages with these differ
 wherever something varies, and nowhere else."""
@@ -79,6 +79,7 @@ class StepForm:
 
         *pieces, end = _pieces([sample(number, byte) for number, byte in _SAMPLES])
         assert not end
+        self._sizes = [*sizes]
         self._form = _Form(pieces, sizes, numbers=1 + acks)
 
     def write(self, request_id: int, ack: int, columns: Sequence[Column]) -> bytes:
@@ -87,8 +88,13 @@ class StepForm:
         Args:
             request_id: Its id.
             ack: How many frames of the link were received.
-            columns: Its actions, of the sizes of this form.
+            columns: Its actions.
+
+        Raises:
+            ValueError: They have other sizes than those of this form.
         """
+        if list(map(len, columns)) != self._sizes:
+            raise ValueError(f"Columns of {list(map(len, columns))} bytes for a form of {self._sizes}.")
         # The codec writes what all messages have behind what is their own.
         return self._form.write([*columns, request_id, ack] if self._acks else [*columns, request_id])
 

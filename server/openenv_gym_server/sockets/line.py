@@ -96,12 +96,10 @@ class Line:
         What the connection does not take is left to the event loop, to which the line is given back.
         """
         data = frame(_BINARY, message)
-        sent = 0
-        if not self._unsent:
-            try:
-                sent = os.write(self._fd, data)
-            except OSError:
-                sent = 0  # full, or broken: the event loop finds out which
+        try:
+            sent = 0 if self._unsent else os.write(self._fd, data)
+        except OSError:
+            sent = 0  # full, or broken: the event loop finds out which
         if sent < len(data):
             self._unsent += data[sent:]
             self.give_back()

@@ -28,12 +28,7 @@ from openenv_gym_server.vector.pending import PendingRequest
 from openenv_gym_server.vector.rows_writer import RowsWriter
 from openenv_gym_server.vector.shares import Series, Share
 from openenv_gym_server.vector.step_maker import StepMaker
-from openenv_gym_server.vector.thread_steps import (
-    ThreadStep,
-    carry_out,
-    step_alone,
-    step_on,
-)
+from openenv_gym_server.vector.thread_steps import ThreadStep, carry_out, step_alone, step_on
 from openenv_gym_server.workers.base import Job
 from openenv_gym_server.workers.thread import ThreadWorker, WorkThread
 
@@ -192,11 +187,16 @@ class Fleet:
 
     def answer(self, request_id: int, step: ThreadStep, outcome: Any) -> Sequence[bytes]:
         """The frames that answer a step that the thread has carried out by itself: there, under the line's lock."""
-        frame = self._writer.frame(request_id, outcome) if type(outcome) is Part else None
+        try:
+            frame = self._writer.frame(request_id, outcome) if type(outcome) is Part else None
+        except Exception:
+            # A client that is told nothing would wait for ever.
+            logger.exception("An answer of a known form could not be written by a fault of the server.")
+            frame = None
         if frame is not None and len(frame) <= self.client_bytes:
             return [frame]
         frames: list[bytes] = []
-        pending = self._unanswered(request_id, Part, [step.share])
+        pending = self._unanswered(request_id, Part, [step.share], by_form=False)
         pending.ended = lambda _, written: frames.extend(written)
         pending.answered(step.share, outcome)
         return frames
@@ -218,6 +218,8 @@ class Fleet:
         kind: type[Part] | type[ValuesPart],
         shares: Sequence[Share | Series],
         gone: Sequence[int] = (),
+        *,
+        by_form: bool = True,
     ) -> PendingRequest:
         pending = PendingRequest(
             request_id,
@@ -225,7 +227,7 @@ class Fleet:
             max_bytes=self.client_bytes,
             send=self._link.send,
             ended=self._answered,
-            writer=self._writer,
+            writer=self._writer if by_form else None,
         )
         for lane in gone:
             pending.fail([lane], SessionLost(self._lanes.why_gone(lane)))

@@ -7,7 +7,7 @@ the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, cast
@@ -34,8 +34,8 @@ from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.offer import Offer, options_of
 from openenv_gym_server.vector.parts import Part, Row, ValuesPart, failed, with_final, written_value
 from openenv_gym_server.vector.values import plain
+from openenv_gym_server.watched import NO_OPTIONS
 
-_NO_OPTIONS: Mapping[str, Any] = {}
 _ENDED = TERMINATED | TRUNCATED
 
 Work = Callable[[Host], Coroutine[Any, Any, Any]]
@@ -179,7 +179,7 @@ class LaneDriver:
                 action = actions.value(position) if ready is None else ready[position]
                 row = self._noted_values(host, host.step_values(action, order.deadline))
             else:
-                options = _NO_OPTIONS if order.deadline is None else {"timeout_s": order.left()}
+                options = NO_OPTIONS if order.deadline is None else {"timeout_s": order.left()}
                 known = actions.known
                 fields = actions.fields(position) if known is None else known[position]
                 row = self._noted(host, host.step_at_once(self._read, fields, options))
@@ -216,6 +216,7 @@ class LaneDriver:
         try:
             if self._packer is None or metadata or type(reward) is not float:
                 return self._row(result, flags)
+            # What _row does of most steps, in one call less.
             return self.lane, self._packer.pack(result.observation), None, reward, flags, None
         except OpenEnvGymError as error:
             raise unwritable(host, error) from error

@@ -6,11 +6,11 @@ from openenv_gym_protocol.vector.columns import PackedRow
 from openenv_gym_protocol.vector.payloads import PayloadColumns
 from pydantic import BaseModel
 
-from openenv_gym_server.serialisation import fields_of, is_written_as_it_is
+from openenv_gym_server.serialisation import Left, fields_of, left_as_it_is
 
 
 class ObservationPacker:
-    """Packs observations; a field whose numbers are written as they are is taken without writing the model.
+    """Packs observations; what the model would write as it is is taken without asking it.
 
     Lanes on several threads may ask at once.
 
@@ -22,8 +22,8 @@ class ObservationPacker:
         self._columns = columns
         self._short = columns.short
         self._field = columns.field or ""
-        self._plain: type | None = None
-        """The class of which was found last that it writes its field as it is: most lanes have the same."""
+        self._latest: tuple[type, Left] = (BaseModel, Left.NOTHING)
+        """What was found of a class last, in one piece; most observations are of the same."""
 
     def pack(self, observation: BaseModel) -> PackedRow:
         """The bytes of each leaf.
@@ -31,14 +31,13 @@ class ObservationPacker:
         Raises:
             InvalidObservation: It does not fit its space; the message names the field.
         """
-        if type(observation) is self._plain or self._is_plain(type(observation)):
-            short = self._short(getattr(observation, self._field))
+        kind, left = self._latest
+        if type(observation) is not kind:
+            left = left_as_it_is(type(observation), self._field)
+            self._latest = (type(observation), left)
+        if left is not Left.NOTHING:
+            value = getattr(observation, self._field)
+            short = self._short(value) if left is Left.NUMBERS or type(value) is not list else None
             if short is not None:
                 return (short,)
         return self._columns.pack(fields_of(observation, as_columns=True))
-
-    def _is_plain(self, kind: type[BaseModel]) -> bool:
-        if not self._field or not is_written_as_it_is(kind, self._field):
-            return False
-        self._plain = kind
-        return True

@@ -23,6 +23,8 @@ _Make: TypeAlias = Callable[[Step, float | None], ThreadStep]
 class StepMaker:
     """Makes steps; the lanes of a request that comes again, with other actions, are found once.
 
+    It keeps the latest request.
+
     Args:
         offer: What the server offers.
         lanes: The lanes of the connection.

@@ -48,6 +48,12 @@ def request(number: int, *, byte: bytes = b"a", ack: int = 5, **others: Any) -> 
     return codec.encode(Step(id=number, ack=ack, **fields))
 
 
+@pytest.mark.parametrize("columns", [[b"abcde"], [b"abcdefg"], [b"abcdef", b"1"], []])
+def test_columns_of_other_sizes_are_no_request_in_a_form(columns: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="for a form of"):
+        StepForm([3, 1], [6], 1.5, acks=True).write(1, 1, columns)
+
+
 @given(number=IDS, ack=IDS, sizes=st.lists(st.integers(1, 300), min_size=1, max_size=3), acks=st.booleans())
 def test_a_request_in_a_form_is_read_back(number: int, ack: int, sizes: list[int], acks: bool) -> None:
     form = StepForm([3, 1], sizes, 1.5, acks=acks)

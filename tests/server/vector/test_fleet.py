@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import httpx
 import pytest
-from openenv_gym_protocol.vector import frames
+from openenv_gym_protocol.vector import codec, frames
 from openenv_gym_protocol.vector.frames import Batch, Done, Opened, Refused
-from openenv_gym_server import create_app
+from openenv_gym_protocol.vector.repeating import RowsForm
+from openenv_gym_server import Environment, State, create_app
+from openenv_gym_server.environment import Execution
+from openenv_gym_server.vector import rows_writer
 from openenv_gym_server.vector.fleet import Fleet
 from openenv_gym_server.vector.offer import Offer
 
@@ -353,6 +356,74 @@ class NoLink:
 
     def lend(self, when_ended: Callable[[], None]) -> None:
         return None
+
+
+class Quick(Environment[Push, Place, State]):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+    execution: ClassVar[Execution | None] = "inline"
+    spaces: ClassVar[dict[str, Any] | None] = ApartPushes.spaces
+
+    def reset(self, seed: int | None = None) -> Place:
+        return Place(place=0.0)
+
+    def step(self, action: Push) -> Place:
+        return Place(place=float(action.push), reward=1.0)
+
+    @property
+    def state(self) -> State:
+        return State()
+
+
+def answers(lanes_of_each: Sequence[int], count: int = 2) -> list[frames.Rows]:
+    """The answers to steps of so many lanes, as the lanes' thread gives them by itself."""
+    service = create_app(Quick, Push, Place, max_concurrent_envs=count).state.openenv_gym
+
+    async def play() -> list[frames.Rows]:
+        fleet = Fleet(service, Offer(service), NoLink())
+        fleet.client_bytes = 1 << 20
+        lanes = await fleet.open(frames.Open(id=1, lanes=count))
+        fleet.ask(frames.Reset(id=2, lanes=lanes))
+        async with asyncio.timeout(PATIENCE):
+            while fleet.has_pending(2):
+                await asyncio.sleep(0.001)
+        told: list[bytes] = []
+        for number, size in enumerate(lanes_of_each):
+            step = fleet.thread_step(
+                frames.Step(id=number, lanes=lanes[:size], actions=Batch(columns=[bytes(8 * size)]))
+            )
+            assert step is not None
+            told += fleet.answer(number, step, step.carry_out())
+        fleet.end()
+        await service.sessions.shutdown(PATIENCE)
+        return [cast(frames.Rows, codec.decode_reply(each)) for each in told]
+
+    return asyncio.run(play())
+
+
+def test_forms_of_answers_that_are_never_used_again_are_soon_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[frames.Rows] = []
+
+    class CountedForm(RowsForm):
+        def __init__(self, rows: frames.Rows) -> None:
+            made.append(rows)
+            super().__init__(rows)
+
+    monkeypatch.setattr(rows_writer, "RowsForm", CountedForm)
+    told = answers([1, 2] * 100)
+    assert [len(rows.lanes) for rows in told] == [1, 2] * 100
+    assert len(made) < 20
+
+
+def test_an_answer_whose_form_fails_is_told_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(form: RowsForm, request_id: int, arrays: Any) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr(RowsForm, "write", broken)
+    told = answers([2, 2, 2])
+    assert [(rows.id, len(rows.lanes), rows.failures) for rows in told] == [(number, 2, []) for number in range(3)]
+    assert "by a fault of the server" in caplog.text
 
 
 def test_a_session_is_closed_where_its_lanes_cannot_be_driven(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,9 +26,14 @@ def doubled(value: Any) -> Any:
 
 
 @leaves_arrays
-def listed(value: Any) -> Any:
+def halved(value: Any) -> Any:
     asked.append(value)
-    return [float(number) for number in value]
+    return value if isinstance(value, np.ndarray) else [number / 2 for number in value]
+
+
+@leaves_arrays
+def half(value: Any) -> Any:
+    return value / 2
 
 
 class Plain(BaseModel):
@@ -39,8 +44,12 @@ class Doubled(BaseModel):
     values: Annotated[Any, PlainSerializer(doubled)]
 
 
-class Listed(BaseModel):
-    values: Annotated[Any, PlainSerializer(listed)]
+class Halved(BaseModel):
+    values: Annotated[Any, PlainSerializer(halved)]
+
+
+class HalvedEach(BaseModel):
+    values: list[Annotated[Any, PlainSerializer(half)]]
 
 
 @pytest.fixture
@@ -62,11 +71,16 @@ def test_a_serialiser_is_asked_whatever_class_came_before(packer: ObservationPac
     assert len(asked) == 2
 
 
-def test_a_serialiser_that_leaves_arrays_is_not_asked_for_those_of_the_space(packer: ObservationPacker) -> None:
-    assert packer.pack(Listed(values=np.array([1, 2], np.float32))) == (struct.pack("<2f", 1, 2),)
+def test_a_serialiser_that_leaves_arrays_is_not_asked_for_those_of_the_space_alone(packer: ObservationPacker) -> None:
+    assert packer.pack(Halved(values=np.array([1, 2], np.float32))) == (struct.pack("<2f", 1, 2),)
     assert not asked
-    assert packer.pack(Listed(values=np.array([1, 2], np.int64))) == (struct.pack("<2f", 1, 2),)
-    assert len(asked) == 1
+    assert packer.pack(Halved(values=np.array([1, 2], np.int64))) == (struct.pack("<2f", 1, 2),)
+    assert packer.pack(Halved(values=[2.0, 4.0])) == (struct.pack("<2f", 1, 2),)
+    assert len(asked) == 2
+
+
+def test_a_serialiser_of_a_lists_elements_is_asked_for_each(packer: ObservationPacker) -> None:
+    assert packer.pack(HalvedEach(values=[2.0, 4.0])) == (struct.pack("<2f", 1, 2),)
 
 
 def test_what_does_not_fit_names_the_fault(packer: ObservationPacker) -> None:
