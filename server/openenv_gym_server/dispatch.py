@@ -27,7 +27,6 @@ from openenv_gym_server.loops import is_plain, run_to_end, wait_for
 from openenv_gym_server.serialisation import (
     Result,
     checked_reward,
-    is_model,
     outcome_of,
     ready_to_write,
     state_data,
@@ -130,8 +129,8 @@ class Host(Watched):
         """Does what ``step`` does, for environments that do not await: without a coroutine it takes half the time.
 
         Args:
-            read: Reads what the environment returned: ``Host.taken_apart``, ``Host.left_whole`` or
-                ``Host.ready_to_write``, which are not looked up in the object's own class.
+            read: Reads what the environment returned: ``Host.taken_apart`` or ``Host.ready_to_write``, which are not
+                looked up in the object's own class.
             data: The action's fields.
             options: Further arguments; those that the environment's step does not take are dropped.
 
@@ -149,10 +148,6 @@ class Host(Watched):
     def taken_apart(self, told: Any) -> Result:
         """Reads what the environment returned, now or as soon as it is awaited."""
         return self._taken_apart(self._at_hand(told))
-
-    def left_whole(self, told: Any) -> Result:
-        """The same, for an observation that goes into columns: it is handed on as it is."""
-        return outcome_of(self._at_hand(told), self._allows_nonfinite_reward)
 
     def ready_to_write(self, told: Any) -> Result:
         """The same, for an answer that ``observation_frame`` writes."""
@@ -303,7 +298,7 @@ class Host(Watched):
         return value, checked_reward(reward, self._allows_nonfinite_reward), terminated, truncated, info
 
     def _at_hand(self, told: Any) -> Any:
-        return told if is_model(type(told)) else run_to_end(self._settled(told))
+        return told if is_plain(type(told)) else run_to_end(self._settled(told))
 
     def _taken_apart(self, observation: Any) -> Result:
         return (outcome_of if self.as_columns else take_apart)(observation, self._allows_nonfinite_reward)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
-from openenv_gym_protocol.errors import InvalidMessage, OpenEnvGymError
+from openenv_gym_protocol.errors import InvalidMessage
 from openenv_gym_protocol.vector.columns import Layout, check_batch
 from openenv_gym_protocol.vector.frames import Call, Column, Get, Render, Reset, Set, State, Step
 from openenv_gym_protocol.vector.payloads import PayloadColumns
@@ -18,7 +18,7 @@ from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.lane import Driver, LaneDriver, ResetOrder, StepOrder, Work
 from openenv_gym_server.vector.many import ManyDriver
 from openenv_gym_server.vector.offer import Offer
-from openenv_gym_server.vector.parts import Part, ValuesPart, failed
+from openenv_gym_server.vector.parts import Part, ValuesPart
 from openenv_gym_server.vector.shares import Share
 
 LanesRequest = Reset | Step | State | Render | Call | Get | Set
@@ -127,10 +127,8 @@ class StepAsking:
         host.patience = self.order.limit
         try:
             return run_to_end(self._of_many(share, driver)(host))
-        except OpenEnvGymError as error:
-            return cast(Part, failed(Part, share.lanes, error))
         except BaseException as error:
-            return cast(Part, failed(Part, share.lanes, host.report(error, "the request")))
+            return cast(Part, lane.failed_by(error, host, Part, share.lanes))
         finally:
             host.patience = None
 

@@ -117,9 +117,12 @@ class DirectSteps:
             return False
         self._line = line
         self._followed = 0
-        self._under_way = under_way = _UnderWay(request.id, step, line.heard_at)
-        self._thread.put(partial(self._run, line, under_way))
+        self._thread.put(partial(self._run, line, self._started(request, step)))
         return True
+
+    def _started(self, request: Step, step: ThreadStep) -> _UnderWay:
+        self._under_way = under_way = _UnderWay(request.id, step, self._line.heard_at)
+        return under_way
 
     def _run(self, line: Line, first: _UnderWay) -> None:
         under_way: _UnderWay | None = first
@@ -175,8 +178,7 @@ class DirectSteps:
         except Exception:
             return None  # the event loop meets it again, and says what it is
         self._followed += 1
-        self._under_way = under_way = _UnderWay(request.id, step, self._line.heard_at)
-        return under_way
+        return self._started(request, step)
 
     def _when_ended(self) -> None:
         self._eagerness.note(has_paid=self._followed > 0)

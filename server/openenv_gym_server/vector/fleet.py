@@ -143,9 +143,7 @@ class Fleet:
         if isinstance(work_of, StepAsking) and not self._offer.traits.has_arrays and self._on_threads:
             self._step_apart(pending, work_of, shares)
         else:
-            kind, answered = pending.kind, pending.answered
-            jobs = [self._job(share, partial(answered, share), work_of, limit, kind) for share in shares]
-            self._submit(shares, jobs)
+            self._submit(shares, [self._job(pending, share, work_of, limit) for share in shares])
 
     def cancel(self, request_id: int, done: Callable[[], None]) -> bool:
         """Gives up a request.
@@ -260,16 +258,9 @@ class Fleet:
             self._direct = DirectSteps(self._thread, self, self._link)
         return self._thread
 
-    def _job(
-        self,
-        share: Share,
-        reply: Callable[[Any], None],
-        work_of: Asking,
-        limit: float | None,
-        kind: type[Part] | type[ValuesPart],
-    ) -> Job:
-        work = guarded(kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
-        return share.member.session.job(_claimed(share, work, limit), reply)
+    def _job(self, pending: PendingRequest, share: Share, work_of: Asking, limit: float | None) -> Job:
+        work = guarded(pending.kind, share.lanes, work_of(share, self._lanes.driver(share.member)))
+        return share.member.session.job(_claimed(share, work, limit), partial(pending.answered, share))
 
     @property
     def _on_threads(self) -> bool:
@@ -340,7 +331,6 @@ class Fleet:
 
     def _lost(self, member: Member, error: OpenEnvGymError) -> None:
         self._link.take_back()
-        self._lanes.close(member, member.lanes)
         self._lanes.lose(member, error.message)
         session = member.session
         if self._thread is not None and session.home is self._thread and session.state is SessionState.HUNG:
@@ -365,7 +355,6 @@ class Fleet:
                 await asyncio.wait_for(session.ended.wait(), self._service.config.disconnect_grace)
 
     def _end(self, member: Member) -> None:
-        self._lanes.close(member, member.lanes)
         member.session.on_lost = None
         self._lanes.remove(member)
         self._service.sessions.close(member.session)

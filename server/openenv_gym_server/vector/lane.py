@@ -136,7 +136,6 @@ class LaneDriver:
         offer = member.offer
         self._observations = offer.observations
         self._packer = offer.packer
-        self._read = Host.taken_apart if self._packer is None else Host.left_whole
         self._may_reset = not offer.is_in_production
         self._takes_values = offer.takes_values and member.session.host.has_values
 
@@ -182,14 +181,12 @@ class LaneDriver:
                 options = NO_OPTIONS if order.deadline is None else {"timeout_s": order.left()}
                 known = actions.known
                 fields = actions.fields(position) if known is None else known[position]
-                row = self._noted(host, host.step_at_once(self._read, fields, options))
+                row = self._noted(host, host.step_at_once(Host.taken_apart, fields, options))
             if row[4] & _ENDED and rules.resets_now:
                 return run_to_end(self._reset_after(host, row, order.seed(position)))
             return row
-        except OpenEnvGymError as error:
-            return cast(Part, failed(Part, (self.lane,), error))
         except BaseException as error:
-            return cast(Part, failed(Part, (self.lane,), host.report(error, "the request")))
+            return cast(Part, failed_by(error, host, Part, (self.lane,)))
         finally:
             host.patience = None
 
@@ -301,13 +298,20 @@ def guarded(kind: type[Part] | type[ValuesPart], lanes: Sequence[int], work: Wor
     async def answer(host: Host) -> Any:
         try:
             return await work(host)
-        except OpenEnvGymError as error:
-            return failed(kind, lanes, error)
         except Exception as error:
-            # What the environment returned was none of what it may return.
-            return failed(kind, lanes, host.report(error, "the request"))
+            return failed_by(error, host, kind, lanes)
 
     return answer
+
+
+def failed_by(
+    error: BaseException, host: Host, kind: type[Part] | type[ValuesPart], lanes: Sequence[int]
+) -> Part | ValuesPart:
+    """The part of lanes whose work raised something."""
+    if not isinstance(error, OpenEnvGymError):
+        # What the environment returned was none of what it may return.
+        error = host.report(error, "the request")
+    return failed(kind, lanes, error)
 
 
 async def pictures_of(host: Host, member: Member, lanes: Sequence[int]) -> ValuesPart:

@@ -51,7 +51,7 @@ class Lanes:
 
     def remove(self, member: Member) -> None:
         """Forgets a member that has ended."""
-        self.changes += 1
+        self.close(member, member.lanes)
         for lane in member.lanes:
             self._drivers.pop(lane, None)
 
