@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias, get_args
 
 from openenv_gym_protocol.errors import ConfigurationError, OpenEnvGymError
@@ -70,6 +71,8 @@ class Failing:
             self._lanes.replace(lane)
         return {FAILURE: str(error.failure), FAILURE_MESSAGE: error.message}
 
-    def succeeded(self, lane: int) -> None:
-        """Takes note that a lane began an episode."""
-        self._in_a_row.pop(lane, None)
+    def succeeded(self, lanes: Iterable[int]) -> None:
+        """Takes note that lanes began an episode."""
+        if self._in_a_row:
+            for lane in lanes:
+                self._in_a_row.pop(lane, None)

@@ -44,6 +44,13 @@ class LaneSet:
         """The place of each lane among them."""
         return {lane: place for place, lane in enumerate(self.lanes)}
 
+    def flags(self, bits: int) -> NDArray[np.bool_]:
+        """A new array with a flag for each of the lanes: whether its bit is set, as no other may be."""
+        flags = np.zeros(len(self.lanes), np.bool_)
+        for lane in lanes_in(bits):
+            flags[self.places[lane]] = True
+        return flags
+
 
 @lru_cache(maxsize=16)
 def all_lanes(count: int) -> LaneSet:

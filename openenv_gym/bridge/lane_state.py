@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 
 import numpy as np
 from gymnasium.utils import seeding
@@ -12,6 +13,17 @@ from openenv_gym_protocol.errors import EpisodeOver
 
 from openenv_gym.bridge.lane_sets import LaneSet, all_lanes, bits_of, lanes_in
 from openenv_gym.bridge.rows import PlainRows, RowReader
+
+
+class Phase(IntEnum):
+    """What a lane's next row is, where there is nothing to say of it but numbers."""
+
+    NONE = 0
+    """It failed, was never reset, or its infos have keys of their own."""
+    RUNNING = 1
+    """A step."""
+    OVER = 2
+    """The reset that follows its episode's end."""
 
 
 class LaneState:
@@ -45,9 +57,11 @@ class LaneState:
         self.must_reset = self.is_in_doubt = False
 
     @property
-    def is_steady(self) -> bool:
-        """Whether a step that ends no episode, and has no metadata, changes nothing here but the count of steps."""
-        return not self.rules.is_over and not self.is_in_doubt and self.reader.is_bare
+    def phase(self) -> Phase:
+        """What its next row is."""
+        if self.is_in_doubt or self.must_reset or not self.reader.is_bare:
+            return Phase.NONE
+        return Phase.OVER if self.rules.is_over else Phase.RUNNING
 
     def reset_seed(self, seed: int | None, *, is_new_session: bool) -> int | None:
         """The seed that a reset sends; see ``Seeds.next``."""
@@ -91,7 +105,7 @@ class LaneStates(list[LaneState]):
 
     Attributes:
         over: A bit for each lane whose episode is over.
-        steady: Of each lane, ``LaneState.is_steady``.
+        phases: Of each lane, ``LaneState.phase``.
         seed_applied: Of each lane, ``seeds.applied``.
         version: Another number whenever one of these three is.
         seeds_version: Another number whenever other seeds are sent ahead.
@@ -100,8 +114,8 @@ class LaneStates(list[LaneState]):
     def __init__(self, count: int, mode: AutoresetMode, max_steps: int | None) -> None:
         super().__init__(LaneState(mode, max_steps) for _ in range(count))
         self.over = 0
-        self.steady = np.zeros(count, np.bool_)
-        self.seed_applied = np.zeros(count, np.int64)
+        self.phases = np.zeros(count, np.uint8)
+        self.seed_applied = np.zeros(count, np.int8)
         self.version = 0
         self._mode = mode
         self._elapsed = np.zeros(count, np.int64)
@@ -115,11 +129,31 @@ class LaneStates(list[LaneState]):
         return None if self._last is None else self._elapsed[lanes.index] < self._last
 
     def stepped_plainly(self, rows: PlainRows) -> None:
-        """Counts a step that ended no episode and had no metadata, and changes nothing else."""
+        """Counts plain steps, and notes the episodes that ended and began; all else of the lanes stays as it is."""
         if self._last is not None:
             self._elapsed[rows.chosen.index] += 1
             for lane in lanes_in(rows.others):
                 self._elapsed[lane] -= 1
+        over = rows.terminated | rows.truncated
+        if over or rows.begun:
+            self._note_over(lanes_in(over))
+            self._note_begun(lanes_in(rows.begun), rows)
+            self.over = (self.over | over) & ~rows.begun
+            self._is_ahead &= ~(over | rows.begun)
+            self.version += 1
+
+    def _note_over(self, lanes: list[int]) -> None:
+        for lane in lanes:
+            self[lane].rules.is_over = True
+        self.phases[lanes] = Phase.OVER
+
+    def _note_begun(self, lanes: list[int], rows: PlainRows) -> None:
+        for lane in lanes:
+            state, place = self[lane], rows.chosen.places[lane]
+            state.begin()
+            state.reader.seeds.applied = self.seed_applied[lane] = int(rows.seed_applied[place])
+        self._elapsed[lanes] = 0
+        self.phases[lanes] = Phase.RUNNING
 
     def stepped(self, lane: int, *, terminated: bool, truncated: bool) -> End:
         """Notes any other step; see ``EpisodeRules.stepped``."""
@@ -141,7 +175,7 @@ class LaneStates(list[LaneState]):
         state, bit = self[lane], 1 << lane
         self.over = self.over | bit if state.rules.is_over else self.over & ~bit
         self._is_ahead &= ~bit
-        self.steady[lane] = state.is_steady
+        self.phases[lane] = state.phase
         self.seed_applied[lane] = state.reader.seeds.applied
         self.version += 1
 

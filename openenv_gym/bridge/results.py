@@ -27,6 +27,7 @@ class Results:
         self._single: dict[int, Result] = {}
         # One row for each lane; those of lanes whose result is a single one, or that have none, mean nothing.
         self._columns = (np.zeros(count), np.zeros(count, np.int64), np.zeros(count, np.bool_))
+        self._terminated = self._truncated = 0
 
     @property
     def lanes(self) -> list[int]:
@@ -43,7 +44,9 @@ class Results:
         self.bits |= rows.bits
         index = rows.chosen.index
         rewards, seed_applied, reward_missing = self._columns
-        rewards[index], seed_applied[index], reward_missing[index] = rows[2:]
+        rewards[index], seed_applied[index], reward_missing[index] = rows[2:5]
+        self._terminated |= rows.terminated
+        self._truncated |= rows.truncated
 
     def pop(self, lane: int) -> Result:
         """Takes what one lane reports of a reset."""
@@ -58,7 +61,10 @@ class Results:
         index = chosen.index
         rewards, seed_applied, reward_missing = self._columns
         # Of a slice too a copy.
-        plain = PlainRows(chosen, 0, rewards[index].copy(), seed_applied[index].copy(), reward_missing[index].copy())
+        columns = rewards[index].copy(), seed_applied[index].copy(), reward_missing[index].copy()
+        plain = PlainRows(chosen, 0, *columns, self._terminated & chosen.bits, self._truncated & chosen.bits)
+        self._terminated &= ~chosen.bits
+        self._truncated &= ~chosen.bits
         if not self._single:
             return step_batch({}, plain)
         places = sorted([chosen.places[lane] for lane in self._single if chosen.bits >> lane & 1])
@@ -66,5 +72,5 @@ class Results:
 
     def clear(self) -> None:
         """Forgets all."""
-        self.bits = 0
+        self.bits = self._terminated = self._truncated = 0
         self._single.clear()

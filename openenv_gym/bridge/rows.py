@@ -58,7 +58,7 @@ class Result(NamedTuple):
 
 
 class PlainRows(NamedTuple):
-    """Steps in the midst of episodes, with nothing to say of them but numbers: as arrays, with a row for each lane.
+    """Steps, or resets in their place, with nothing to say of them but numbers: as arrays, with a row for each lane.
 
     Attributes:
         chosen: The lanes.
@@ -66,6 +66,9 @@ class PlainRows(NamedTuple):
         rewards: float64, like the others perhaps a view of a frame.
         seed_applied: Integers, see ``seeds``.
         reward_missing: bool.
+        terminated: A bit for each lane whose episode terminated,
+        truncated: or was truncated,
+        begun: or began.
     """
 
     chosen: LaneSet
@@ -73,10 +76,13 @@ class PlainRows(NamedTuple):
     rewards: NDArray[np.float64]
     seed_applied: NDArray[np.integer[Any]]
     reward_missing: NDArray[np.bool_]
+    terminated: int = 0
+    truncated: int = 0
+    begun: int = 0
 
     @property
     def bits(self) -> int:
-        """A bit for each lane that took such a step."""
+        """A bit for each lane that did so."""
         return self.chosen.bits & ~self.others
 
 
@@ -87,7 +93,7 @@ class Rows:
     Attributes:
         lanes: The lanes that succeeded, without those of ``plain``.
         results: What each of them reports.
-        plain: The lanes that took a step in the midst of an episode, where they were told apart.
+        plain: The lanes of which there is nothing to say but numbers, where they were told apart.
         values: The observations of ``lanes``, or
         leaves: all observations as arrays, where
         observed: are their lanes; None if they are ``lanes``.

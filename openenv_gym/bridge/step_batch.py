@@ -109,7 +109,7 @@ def step_batch(single: Mapping[int, Result], plain: PlainRows) -> StepBatch:
         plain: A row for each place; where a single result stands, it is that which counts. It becomes the batch's.
     """
     count = len(plain.chosen.lanes)
-    terminations, truncations = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    terminations, truncations = plain.chosen.flags(plain.terminated), plain.chosen.flags(plain.truncated)
     infos: dict[str, Any] = {}
     if single:
         for place, result in single.items():

@@ -10,7 +10,7 @@ from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.errors import InvalidAction, OpenEnvGymError
 
 from openenv_gym.bridge.failing import Failing
-from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
+from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set, lanes_in
 from openenv_gym.bridge.lane_state import LaneStates, lanes_over
 from openenv_gym.bridge.lanes.answers import Answer, Ask
 from openenv_gym.bridge.lanes.group import LaneGroup
@@ -158,7 +158,7 @@ class Stepping:
         while (open_lanes := (wanted & self.running).bit_count()) > spare:
             # Others that run beside them may come first.
             needed = 1 if self.running & ~wanted else open_lanes - spare
-            later = needed // 4 if needed >= _MANY and spare == 0 else 0
+            later = needed // 2 if needed >= _MANY and spare == 0 else 0
             left = None if end is None else end - time.monotonic()
             in_time = self._lanes.wait(needed - later, left, later=later)
             self._read()
@@ -255,7 +255,7 @@ class Stepping:
 
     def _begun(self, lane: int, result: Result) -> None:
         self.states.begin(lane)
-        self._failing.succeeded(lane)
+        self._failing.succeeded((lane,))
         ended = self._ended.pop(lane, None)
         # In SAME_STEP the step that came before gives all but the info.
         self._done(lane, result if ended is None else ended._replace(info=result.info))
@@ -274,8 +274,9 @@ class Stepping:
         self._done(lane, result)
 
     def _stepped_plainly(self, rows: PlainRows) -> None:
-        """Does what ``_stepped`` does, for steps that end nothing."""
+        """Does what ``_stepped`` and ``_begun`` do, for rows of numbers."""
         self.states.stepped_plainly(rows)
+        self._failing.succeeded(lanes_in(rows.begun))
         self.running &= ~rows.bits
         self.results.add_plain(rows)
 

@@ -191,17 +191,18 @@ def observation_frame(result: Result) -> str:
         ExecutionError: As ``to_json``.
     """
     # Around the fields, of which alone is not known what they hold, this takes half the time of writing it all.
-    fields, metadata = result.observation, result.metadata
-    parts = (
-        b'{"type":"observation","data":{"observation":',
-        _encoded(fields) if type(fields) is dict else json_codec.encode_model(fields, exclude=_BESIDE),
-        b',"reward":',
-        _encoded(result.reward),
-        b',"done":true' if result.done else b',"done":false',
-        b',"metadata":' + _encoded(metadata) if metadata else b"",
-        b"}}",
+    fields, reward, metadata = result.observation, result.reward, result.metadata
+    written = _encoded(fields) if type(fields) is dict else json_codec.encode_model(fields, exclude=_BESIDE)
+    return (
+        f'{{"type":"observation","data":{{"observation":{written.decode()},'
+        # A finite float is written by Python as JSON has it.
+        f'"reward":{repr(reward) if type(reward) is float else to_json(reward)},'
+        f'"done":{"true" if result.done else "false"}{_beside(metadata) if metadata else ""}}}}}'
     )
-    return b"".join(parts).decode()
+
+
+def _beside(metadata: dict[str, Any]) -> str:
+    return f',"metadata":{to_json(metadata)}'
 
 
 def to_json(value: Any) -> str:

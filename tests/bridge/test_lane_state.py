@@ -11,7 +11,7 @@ from openenv_gym_protocol.bodies import Seeding
 from openenv_gym_protocol.errors import EpisodeOver
 
 from openenv_gym.bridge.lane_sets import all_lanes, lane_set
-from openenv_gym.bridge.lane_state import LaneStates, lanes_over
+from openenv_gym.bridge.lane_state import LaneStates, Phase, lanes_over
 from openenv_gym.bridge.rows import PlainRows
 
 BOTH = all_lanes(2)
@@ -34,9 +34,9 @@ def before_the_limit(states: LaneStates) -> Any:
     return None if are is None else are.tolist()
 
 
-def test_no_lane_is_steady_before_the_first_reset() -> None:
-    assert LaneStates(2, AutoresetMode.NEXT_STEP, None).steady.tolist() == [False, False]
-    assert begun().steady.tolist() == [True, True]
+def test_no_lane_runs_before_the_first_reset() -> None:
+    assert LaneStates(2, AutoresetMode.NEXT_STEP, None).phases.tolist() == [Phase.NONE, Phase.NONE]
+    assert begun().phases.tolist() == [Phase.RUNNING, Phase.RUNNING]
 
 
 def test_plain_steps_and_others_count_towards_one_limit() -> None:
@@ -52,17 +52,43 @@ def test_plain_steps_and_others_count_towards_one_limit() -> None:
     assert before_the_limit(begun()) is None
 
 
-@pytest.mark.parametrize("happened", ["over", "in doubt", "episode id"])
-def test_a_lane_with_anything_to_settle_is_not_steady(happened: str) -> None:
+@pytest.mark.parametrize("is_over", [False, True])
+@pytest.mark.parametrize("happened", ["", "in doubt", "must reset", "episode id"])
+def test_a_lane_with_anything_to_settle_is_in_no_phase(happened: str, is_over: bool) -> None:
     states = begun()
     before = states.version
-    states[1].rules.is_over = happened == "over"
+    states[1].rules.is_over = is_over
     states[1].is_in_doubt = happened == "in doubt"
+    states[1].must_reset = happened == "must reset"
     states[1].reader.episode_id = "e" if happened == "episode id" else None
     states.note(1)
-    assert states.steady.tolist() == [True, False]
-    assert states.over == (0b10 if happened == "over" else 0)
+    expected = Phase.OVER if is_over else Phase.RUNNING
+    assert states.phases.tolist() == [Phase.RUNNING, Phase.NONE if happened else expected]
+    assert states.over == (0b10 if is_over else 0)
     assert states.version != before
+
+
+def test_episodes_that_end_and_begin_in_plain_rows_are_as_those_in_others() -> None:
+    states, others = begun(max_steps=9), begun(max_steps=9)
+    for each in (states, others):
+        for lane, state in enumerate(each):
+            state.seed(lane)
+        each.next_seeds(BOTH, ())
+    before = states.version
+    states.stepped_plainly(plain_steps()._replace(terminated=0b01))
+    others.stepped_plainly(plain_steps(0))
+    others.stepped(0, terminated=True, truncated=False)
+    assert (states.over, states.phases.tolist()) == (others.over, others.phases.tolist()) == (0b01, [2, 1])
+    assert states.version != before
+    for each in (states, others):
+        each.next_seeds(BOTH, lanes_over(each, BOTH))
+    states.stepped_plainly(plain_steps()._replace(begun=0b01))
+    others.stepped_plainly(plain_steps(0))
+    others.begin(0)
+    assert (states.over, states.phases.tolist()) == (others.over, others.phases.tolist()) == (0, [1, 1])
+    assert dict(states.next_seeds(BOTH, ())) == dict(others.next_seeds(BOTH, ()))
+    assert states.stepped(0, terminated=False, truncated=False) == others.stepped(0, terminated=False, truncated=False)
+    assert states[0].rules.elapsed == 1
 
 
 def test_lanes_whose_episodes_are_over_are_named_where_nothing_resets_them() -> None:

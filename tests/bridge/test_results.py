@@ -31,6 +31,23 @@ def test_plain_and_single_results_stand_in_the_order_of_the_lanes() -> None:
     assert results.lanes == []
 
 
+def test_ends_of_plain_results_stand_in_their_rows_and_are_taken_once() -> None:
+    results = Results(4)
+    results.add_plain(plain(4, [3, 2, 0], [3.0, 9.0, 0.5])._replace(terminated=0b1001, truncated=0b0100))
+    batch = results.take([3, 2])
+    assert (batch.terminations.tolist(), batch.truncations.tolist()) == ([True, False], [False, True])
+    batch = results.take([0])
+    assert (batch.terminations.tolist(), batch.truncations.tolist()) == ([True], [False])
+    results.add_plain(plain(4, [0, 1, 2, 3], [1.0] * 4)._replace(truncated=0b0001))
+    batch = results.take([0, 1, 2, 3])
+    assert not batch.terminations.any()
+    assert batch.truncations.tolist() == [True, False, False, False]
+    results.add_plain(plain(4, [0], [1.0])._replace(terminated=0b0001))
+    results.clear()
+    results.add_plain(plain(4, [0], [1.0]))
+    assert not results.take([0]).terminations.any()
+
+
 def test_what_was_taken_stays_as_it_is() -> None:
     results = Results(2)
     results.add_plain(plain(2, [0, 1], [1.0, 2.0]))

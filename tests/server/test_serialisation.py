@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from openenv_gym_protocol.errors import ExecutionError
 from openenv_gym_server import Observation, State
 from openenv_gym_server.serialisation import error_to_json, observation_frame, state_data, take_apart, to_json
@@ -42,6 +44,12 @@ def test_reward_and_done_travel_beside_the_observation() -> None:
         "reward": 3,
         "done": True,
     }
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.booleans() | st.none())
+def test_a_reward_travels_as_the_number_that_it_is(reward: Any) -> None:
+    sent = framed(Seen.model_construct(reward=reward))["reward"]
+    assert (type(sent), repr(sent)) == (type(reward), repr(reward))
 
 
 def test_metadata_is_repeated_on_top_when_there_is_some() -> None:

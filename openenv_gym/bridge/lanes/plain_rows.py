@@ -1,4 +1,4 @@
-"""Tells the rows of the vector wire apart: most are steps in the midst of episodes, and stay columns."""
+"""Tells the rows of the vector wire apart: most say nothing but numbers, and stay columns."""
 
 from __future__ import annotations
 
@@ -8,30 +8,50 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.bodies import Seeding
 from openenv_gym_protocol.vector import frames
-from openenv_gym_protocol.vector.array_data import are_all
-from openenv_gym_protocol.vector.frames import REWARD_MISSING, SEED_APPLIED, SEED_UNKNOWN
+from openenv_gym_protocol.vector.array_data import are_all, is_any
+from openenv_gym_protocol.vector.frames import (
+    RESET_ROW,
+    REWARD_MISSING,
+    SEED_APPLIED,
+    SEED_UNKNOWN,
+    TERMINATED,
+    TRUNCATED,
+)
 
-from openenv_gym.bridge.lane_sets import LaneSet, bits_of, lane_set
-from openenv_gym.bridge.lane_state import LaneStates
+from openenv_gym.bridge.lane_sets import LaneSet, all_true, bits_of, lane_set
+from openenv_gym.bridge.lane_state import LaneStates, Phase
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.rows import PlainRows
 from openenv_gym.bridge.seeds import Seeds
 
-_OF_THE_MIDST = [missing | seed for missing in (0, REWARD_MISSING) for seed in (0, SEED_APPLIED, SEED_UNKNOWN)]
+_SEEDS = (0, SEED_APPLIED, SEED_UNKNOWN)
+_OF_THE_MIDST = [missing | seed for missing in (0, REWARD_MISSING) for seed in _SEEDS]
+_ENDS = (TERMINATED, TRUNCATED, TERMINATED | TRUNCATED)
+_OF_ENDS = [end | midst for end in _ENDS for midst in _OF_THE_MIDST]
+_OF_RESETS = [RESET_ROW | seed for seed in _SEEDS]
 # Tables for bytes.translate, with which many flags are read as quickly as one.
-_MIDST = bytes([flags in _OF_THE_MIDST for flags in range(256)])
-"""Whether flags are those of a step that ended no episode."""
 _MISSING = bytes([bool(flags & REWARD_MISSING) for flags in range(256)])
-"""Whether they say that there is no reward."""
+"""Whether flags say that there is no reward."""
+_UNPAID = bytes([bool(flags & (REWARD_MISSING | RESET_ROW)) for flags in range(256)])
+"""Whether the reward beside them means nothing, and has to be 0."""
+_EVENTS = bytes([bool(flags & (TERMINATED | TRUNCATED | RESET_ROW)) for flags in range(256)])
+"""Whether they say that an episode ended or began."""
 _REWARD = np.dtype("<f8")
 
 
 class PlainRowsReader:
-    """Tells plain rows, of which there is nothing to do for each, from all others, for the lanes of one server."""
+    """Tells plain rows, of which there is little to do for each, from all others, for the lanes of one server.
 
-    def __init__(self) -> None:
+    Args:
+        autoreset: What the server does at the end of an episode.
+    """
+
+    def __init__(self, autoreset: AutoresetMode) -> None:
+        # In SAME_STEP a row that ends an episode has the next one's first observation, and so more than numbers.
+        self._phases = _phases(ends_are_plain=autoreset is not AutoresetMode.SAME_STEP)
         self._flags: _Flags | None = None
 
     def read(
@@ -52,21 +72,22 @@ class PlainRowsReader:
         flags = self._flags_of(reply.flags, lanes, states)
         rewards = np.frombuffer(reply.rewards, _REWARD)
         may_be_plain = flags.are_plain
-        if flags.has_missing:
-            may_be_plain = may_be_plain & ~(flags.missing & (rewards != 0))
+        if flags.unpaid is not None and rewards[flags.unpaid].any():
+            may_be_plain = may_be_plain & ~(flags.unpaid & (rewards != 0))
         if reply.infos is not None:
             may_be_plain = may_be_plain & [not info for info in reply.infos]
         if others:
             may_be_plain = may_be_plain.copy()
             may_be_plain[list(others)] = False
-        return plain_rows(lanes, states, may_be_plain, rewards, flags.seed_applied, flags.missing)
+        plain, others = plain_rows(lanes, states, may_be_plain, rewards, flags.seed_applied, flags.missing)
+        return (_with_events(plain, reply.flags, flags.events) if plain and flags.events else plain), others
 
     def _flags_of(self, data: bytes, lanes: LaneSet, states: LaneStates) -> _Flags:
         """Reads flags; the same ones of the same lanes, as most steps have them, are read once."""
         of = (data, lanes.lanes, states.version)
         known = self._flags
         if known is None or known.states is not states or known.of != of:
-            known = self._flags = _flags(of, lanes, states)
+            known = self._flags = _flags(of, lanes, states, self._phases)
         return known
 
 
@@ -104,16 +125,30 @@ def plain_rows(
     return PlainRows(lanes, not_plain, rewards, seed_applied, reward_missing), others
 
 
+def _with_events(rows: PlainRows, flags: bytes, events: Sequence[int]) -> PlainRows:
+    """The same rows, with the episodes that ended and began in them."""
+    terminated = truncated = begun = 0
+    for place in events:
+        bit, said = 1 << rows.chosen.lanes[place], flags[place]
+        if rows.others & bit:
+            continue
+        terminated |= bit if said & TERMINATED else 0
+        truncated |= bit if said & TRUNCATED else 0
+        begun |= bit if said & RESET_ROW else 0
+    return rows._replace(terminated=terminated, truncated=truncated, begun=begun)
+
+
 class _Flags(NamedTuple):
     """The flags of rows.
 
     Attributes:
         of: What they were read from,
         states: with what was remembered of the lanes.
-        are_plain: Whether they are those of a plain step, as far as flags say it.
+        are_plain: Whether they are those of a plain row, as far as flags say it.
         seed_applied: What they say of seeds, as ``info["seed_applied"]`` has it.
         missing: Whether they say that there is no reward.
-        has_missing: Whether any does.
+        unpaid: Whether the reward has to be 0, since it means nothing; None where each row has one.
+        events: The places of rows in which an episode ended or began.
     """
 
     of: tuple[bytes, tuple[int, ...], int]
@@ -121,19 +156,49 @@ class _Flags(NamedTuple):
     are_plain: NDArray[np.bool_]
     seed_applied: NDArray[np.int8]
     missing: NDArray[np.bool_]
-    has_missing: bool
+    unpaid: NDArray[np.bool_] | None
+    events: Sequence[int]
 
 
-def _flags(of: tuple[bytes, tuple[int, ...], int], lanes: LaneSet, states: LaneStates) -> _Flags:
+def _flags(of: tuple[bytes, tuple[int, ...], int], lanes: LaneSet, states: LaneStates, phases: bytes) -> _Flags:
     flags = of[0]
     # All lanes of a link have one server, and what it says of seeds.
-    seeds = _seeds_applied(states[lanes.lanes[0]].reader.seeds.seeding.seed_supported)
-    seed_applied = np.frombuffer(flags.translate(seeds), np.int8)
-    missing = flags.translate(_MISSING)
-    is_midst = np.frombuffer(flags.translate(_MIDST), np.bool_)
-    are_plain = states.steady[lanes.index] & (seed_applied == states.seed_applied[lanes.index])
-    are_plain &= is_midst
-    return _Flags(of, states, are_plain, seed_applied, np.frombuffer(missing, np.bool_), 1 in missing)
+    seeds = flags.translate(_seeds_applied(states[lanes.lanes[0]].reader.seeds.seeding.seed_supported))
+    are_plain = _are_plain(flags.translate(phases), seeds, states, lanes)
+    missing, unpaid, is_event = [
+        np.frombuffer(flags.translate(table), np.bool_) for table in (_MISSING, _UNPAID, _EVENTS)
+    ]
+    return _Flags(
+        of,
+        states,
+        are_plain,
+        np.frombuffer(seeds, np.int8),
+        missing,
+        unpaid if is_any(unpaid) else None,
+        is_event.nonzero()[0].tolist(),
+    )
+
+
+def _are_plain(due: bytes, seeds: bytes, states: LaneStates, lanes: LaneSet) -> NDArray[np.bool_]:
+    """Whether rows are plain by the phases that their flags belong to, and by what these say of seeds."""
+    phases, applied = states.phases[lanes.index], states.seed_applied[lanes.index]
+    if due == phases.tobytes() and seeds == applied.tobytes():
+        return all_true(len(due))
+    is_due = np.frombuffer(due, np.uint8) == phases
+    # What a reset's row says of seeds is new.
+    are_plain: NDArray[np.bool_] = is_due & ((phases == Phase.OVER) | (np.frombuffer(seeds, np.int8) == applied))
+    return are_plain
+
+
+@lru_cache(maxsize=2)
+def _phases(*, ends_are_plain: bool) -> bytes:
+    """In which phase a lane gives a plain row with some flags; a number that is no phase: in none."""
+    phases = bytearray([len(Phase)] * 256)
+    for flags in _OF_THE_MIDST + (_OF_ENDS if ends_are_plain else []):
+        phases[flags] = Phase.RUNNING
+    for flags in _OF_RESETS:
+        phases[flags] = Phase.OVER
+    return bytes(phases)
 
 
 @lru_cache(maxsize=3)

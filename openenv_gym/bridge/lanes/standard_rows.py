@@ -11,7 +11,7 @@ from openenv_gym_protocol.messages import ObservationReply
 
 from openenv_gym.bridge.interface import Interface
 from openenv_gym.bridge.lane_sets import lane_set
-from openenv_gym.bridge.lane_state import LaneStates
+from openenv_gym.bridge.lane_state import LaneStates, Phase
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.lanes.plain_rows import plain_rows
 from openenv_gym.bridge.observations import Leaves
@@ -84,7 +84,7 @@ def _told_apart(rows: Rows, answers: Sequence[Answer], states: LaneStates) -> Se
     missing: NDArray[np.bool_] = np.zeros(len(given), np.bool_)
     if has_missing:
         missing[:] = [reward is None for reward in given]
-    is_plain = states.steady[lanes.index] & is_midst
+    is_plain = (states.phases[lanes.index] == Phase.RUNNING) & is_midst
     seed_applied = states.seed_applied[lanes.index]
     rows.plain, others = plain_rows(lanes, states, is_plain, rewards, seed_applied, missing)
     return others

@@ -47,7 +47,7 @@ class RowsReader:
     def __init__(self, observations: ObservationReader, autoreset: AutoresetMode) -> None:
         self._observations = observations
         self._autoreset = autoreset
-        self._plain = PlainRowsReader()
+        self._plain = PlainRowsReader(autoreset)
 
     def read(self, answer: Answer, states: LaneStates) -> Rows:
         """Reads a part of a reply.

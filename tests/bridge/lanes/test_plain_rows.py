@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 import numpy as np
+import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +15,20 @@ from openenv_gym_protocol.autoreset import AutoresetMode
 from openenv_gym_protocol.bodies import Schemas, Seeding
 from openenv_gym_protocol.errors import OpenEnvGymError, UnexpectedReply
 from openenv_gym_protocol.gymnasium_spaces import space_to_data
-from openenv_gym_protocol.vector.frames import RESET_ROW, Batch, Final, Opened, Rows
+from openenv_gym_protocol.vector.frames import (
+    RESET_ROW,
+    SEED_APPLIED,
+    TERMINATED,
+    TRUNCATED,
+    Batch,
+    Final,
+    Opened,
+    Rows,
+)
 
 from openenv_gym.bridge.columns import ObservationReader
 from openenv_gym.bridge.interface import Interface
-from openenv_gym.bridge.lane_sets import lanes_in
+from openenv_gym.bridge.lane_sets import all_lanes, lanes_in
 from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.lanes.vector_rows import RowsReader
@@ -109,21 +119,47 @@ def read(reader: RowsReader, call: str, rows: list[dict[str, Any]], kept: LaneSt
         assert found.plain is not None
         row = found.plain.chosen.lanes.index(lane)
         info = {"seed_applied": found.plain.seed_applied[row], "reward_missing": found.plain.reward_missing[row]}
-        said[lane] = (seen[lane], found.plain.rewards[row], False, False, info)
+        ended = [bool(bits >> lane & 1) for bits in (found.plain.terminated, found.plain.truncated)]
+        said[lane] = (seen[lane], found.plain.rewards[row], *ended, info)
         assert call == "step"
-        assert not rows[lane]["flags"] & RESET_ROW
+        assert bool(rows[lane]["flags"] & RESET_ROW) == bool(found.plain.begun >> lane & 1)
         assert kept[lane].rules.max_steps is None or kept[lane].rules.elapsed + 1 < 3
     assert sorted(said) == lanes
+    if found.plain is not None:
+        assert not (found.plain.terminated | found.plain.truncated | found.plain.begun) & ~found.plain.bits
+        kept.stepped_plainly(found.plain)
+    for lane, result in zip(found.lanes, found.results, strict=True):
+        note(kept, lane, result.terminated, result.truncated, began=result.is_reset or result.final is not None)
     return said, plain
 
 
-def read_alone(reader: RowsReader, call: str, row: dict[str, Any], state: LaneState) -> Any:
+def note(kept: LaneStates, lane: int, terminated: bool, truncated: bool, *, began: bool) -> None:
+    """Notes what becomes of a lane whose row was read for itself."""
+    if not began:
+        kept[lane].is_in_doubt = False
+        kept.stepped(lane, terminated=terminated, truncated=truncated)
+    else:
+        kept.begin(lane)
+
+
+def read_alone(reader: RowsReader, call: str, row: dict[str, Any], kept: LaneStates, lane: int) -> Any:
     """What is read of a lane that was asked alone."""
     try:
-        found = reader.one(Answer(None, call, (0,), reply([row], [0])), state)
+        found = reader.one(Answer(None, call, (0,), reply([row], [0])), kept[lane])
     except OpenEnvGymError as error:
         return type(error), error.message
+    began = call == "reset" or bool(row["flags"] & RESET_ROW) or row["final"] is not None
+    note(kept, lane, found.terminated, found.truncated, began=began)
     return (int(found.observation), *found[1:])
+
+
+def remembered(kept: LaneStates) -> list[Any]:
+    """What is remembered of each lane, and stands in columns."""
+    lanes = range(len(kept))
+    before = kept.are_before_the_limit(all_lanes(len(kept)))
+    of_each = [(s.reader.seeds.applied, s.reader.episode_id, s.rules.is_over, s.is_in_doubt) for s in kept]
+    in_columns = [kept.over, kept.phases.tolist(), kept.seed_applied.tolist(), None if before is None else list(before)]
+    return [*of_each, *in_columns, [kept[lane].phase for lane in lanes]]
 
 
 @settings(max_examples=300, deadline=None)
@@ -141,22 +177,56 @@ def test_rows_together_say_what_each_says_alone(
     kept = data.draw(states(len(rows), mode, supported))
     alone_kept = copy.deepcopy(kept)
     together, _ = read(reader, call, rows, kept)
-    alone = {lane: read_alone(reader, call, row, alone_kept[lane]) for lane, row in enumerate(rows)}
+    alone = {lane: read_alone(reader, call, row, alone_kept, lane) for lane, row in enumerate(rows)}
     assert together == alone
-    remembered = [[(s.reader.seeds.applied, s.reader.episode_id) for s in each] for each in (kept, alone_kept)]
-    assert remembered[0] == remembered[1]
+    assert remembered(kept) == remembered(alone_kept)
 
 
-def test_steps_in_the_midst_of_episodes_are_plain() -> None:
-    reader = RowsReader(ObservationReader(INTERFACE, OPENED), AutoresetMode.NEXT_STEP)
-    kept = LaneStates(3, AutoresetMode.NEXT_STEP, None)
-    for lane in range(3):
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
+def test_rows_that_say_nothing_but_numbers_are_plain(mode: AutoresetMode) -> None:
+    reader = RowsReader(ObservationReader(INTERFACE, OPENED), mode)
+    kept = LaneStates(5, mode, None)
+    for lane in range(5):
         kept.begin(lane)
-    said, plain = read(reader, "step", [usual, {**usual, "flags": 1}, usual], kept)
-    assert plain == [0, 2]
-    assert said[1][2:4] == (True, False)
+    flags = (0, TERMINATED, TRUNCATED, TERMINATED | TRUNCATED, 0)
+    rows = [{**usual, "flags": each} for each in flags]
+    said, plain = read(reader, "step", [*rows[:4], {**usual, "info": {"n": 1}}], kept)
+    assert plain == [0, 1, 2, 3]
+    assert [said[lane][2:4] for lane in range(4)] == [(False, False), (True, False), (False, True), (True, True)]
     assert isinstance(said[0][0], int)
     assert np.isscalar(said[0][1])
+    assert kept.over == 0b1110
+
+
+def test_resets_in_place_of_steps_are_plain_and_count_no_step() -> None:
+    reader = RowsReader(ObservationReader(INTERFACE, OPENED), AutoresetMode.NEXT_STEP)
+    kept = LaneStates(2, AutoresetMode.NEXT_STEP, 3)
+    for lane in range(2):
+        kept.begin(lane)
+    kept[1].reader.seeds.applied = 1
+    kept.note(1)
+    end = {**usual, "flags": TERMINATED}
+    began = {**usual, "flags": RESET_ROW | SEED_APPLIED, "reward": 0.0}
+    assert read(reader, "step", [end, {**usual, "flags": SEED_APPLIED}], kept)[1] == [0, 1]
+    said, plain = read(reader, "step", [began, {**usual, "flags": SEED_APPLIED | TERMINATED}], kept)
+    assert plain == [0, 1]
+    assert said[0] == (1, 0.0, False, False, {"seed_applied": 1, "reward_missing": False})
+    assert kept.over == 0b10
+    assert [state.reader.seeds.applied for state in kept] == [1, 1]
+    for _ in range(2):
+        assert kept.are_before_the_limit(all_lanes(2)).tolist()[0]  # type: ignore[union-attr]
+        kept.stepped(0, terminated=False, truncated=False)
+    assert not kept.are_before_the_limit(all_lanes(2)).tolist()[0]  # type: ignore[union-attr]
+
+
+def test_ends_are_not_plain_where_the_next_episode_begins_in_them() -> None:
+    reader = RowsReader(ObservationReader(INTERFACE, OPENED), AutoresetMode.SAME_STEP)
+    kept = LaneStates(2, AutoresetMode.SAME_STEP, None)
+    for lane in range(2):
+        kept.begin(lane)
+    said, plain = read(reader, "step", [usual, {**usual, "flags": TERMINATED}], kept)
+    assert plain == [0]
+    assert said[1][0] is UnexpectedReply, "an end without its final observation"
 
 
 def test_equal_flags_are_read_anew_when_lanes_have_moved_on() -> None:
