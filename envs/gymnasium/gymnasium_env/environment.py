@@ -84,7 +84,7 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         env = self._built({name: options.get(name, value) for name, value in self.recipe.defaults.items()})
         value, info = env.reset(seed=seed, options=start or None)
         self._episode = _Episode(episode_id, env, _stepping(env).step)
-        return self.observation_class(observation=value, metadata=self._infos.plain(info))
+        return self.observation_class(observation=value, metadata=self._infos.plain(info) if info else {})
 
     def step(self, action: GymnasiumAction, timeout_s: float | None = None, **options: Any) -> GymnasiumObservation:
         """Takes a step.
@@ -211,7 +211,7 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
 
     @property
     def _readable(self) -> Env[Any, Any]:
-        return self._built(self.recipe.defaults) if self._env is None else self._env
+        return self._built(dict(self.recipe.defaults)) if self._env is None else self._env
 
     def _built(self, keywords: dict[str, Any]) -> Env[Any, Any]:
         """The environment with some keywords; a failure leaves the old one as it is."""

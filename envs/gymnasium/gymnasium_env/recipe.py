@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import gymnasium
@@ -19,6 +20,7 @@ from openenv_gym_protocol.errors import ConfigurationError, nearest
 
 from gymnasium_env.known import Family, family_of
 from gymnasium_env.libraries import choose_graphics, load_quietly, needs
+from gymnasium_env.quick_spaces import with_quick_check
 from gymnasium_env.settings import Settings
 from gymnasium_env.wrappers import DRAWS, wrapped
 
@@ -90,8 +92,8 @@ class Recipe:
         """Whether a step takes microseconds: of an unknown environment it may take any time, as pictures do."""
         return self.family is not None and self.family.is_short and not self._draws
 
-    @property
-    def defaults(self) -> dict[str, Any]:
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
         """What an environment is built with where a client says nothing."""
         return {name: keyword.default for name, keyword in self.keywords.items()}
 
@@ -106,7 +108,7 @@ class Recipe:
         """
         env = self._make(keywords)
         if env.action_space == self.action_space and env.observation_space == self.observation_space:
-            return env
+            return with_quick_check(env)
         env.close()
         raise ValueError(
             f"{self.spec.id} has other spaces with {dict(keywords)}. What changes the spaces belongs into the server's "
