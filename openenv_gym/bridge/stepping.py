@@ -158,7 +158,7 @@ class Stepping:
         while (open_lanes := (wanted & self.running).bit_count()) > spare:
             # Others that run beside them may come first.
             needed = 1 if self.running & ~wanted else open_lanes - spare
-            later = needed // 2 if needed >= _MANY and spare == 0 else 0
+            later = needed // 3 if needed >= _MANY and spare == 0 else 0
             left = None if end is None else end - time.monotonic()
             in_time = self._lanes.wait(needed - later, left, later=later)
             self._read()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from math import isfinite
 from typing import Any, TypeAlias, TypeVar
 
@@ -89,16 +89,22 @@ class Host(Watched):
             InvalidMessage: Wrong values of seed, episode_id or a typed option.
             ExecutionError: The environment failed.
         """
-        self._require_simulation("reset")
-        method = self._method("reset")
-        try:
-            options = read_reset(self.contract.definition, method, data)
-        except InvalidMessage:
-            self.tally.invalid += 1
-            raise
-        self.contract.log_dropped(data.keys() - options.keys(), self.session_id)
-        self.tally.resets += 1
+        method, options = self._read_reset(data)
         return await self._observe(method, (), options)
+
+    async def reset_values(self, data: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        """Starts an episode of an environment that has ``reset_values``; same errors as ``reset``.
+
+        Returns:
+            The observation's value and the info.
+        """
+        method, options = self._read_reset(data)
+
+        async def begin() -> tuple[Any, Mapping[str, Any]]:
+            value, info = self._environment.reset_values(**options)
+            return value, info
+
+        return await self._refusable(method.operation, begin())
 
     async def step(self, data: dict[str, Any], options: Mapping[str, Any] | None = None) -> Result:
         """Takes an action, given as its fields.
@@ -157,6 +163,11 @@ class Host(Watched):
     def has_values(self) -> bool:
         """Whether the environment has ``step_values``, so that it can be stepped without the models."""
         return callable(getattr(self._class, "step_values", None))
+
+    @property
+    def begins_with_values(self) -> bool:
+        """Whether it has ``reset_values`` too."""
+        return self.has_values and callable(getattr(self._class, "reset_values", None))
 
     def step_values(self, action: Any, deadline: float | None) -> Values:
         """Steps an environment that has ``step_values``.
@@ -285,11 +296,27 @@ class Host(Watched):
                 await self._settled(getattr(self._environment, method.name)(*positional, **options))
             )
 
+        return await self._refusable(method.operation, observe(), timeout_s)
+
+    async def _refusable(self, operation: str, work: Coroutine[Any, Any, _T], timeout_s: float | None = None) -> _T:
         try:
-            return await self.guarded(method.operation, observe(), timeout_s=timeout_s, passed_on=(InvalidAction,))
+            return await self.guarded(operation, work, timeout_s=timeout_s, passed_on=(InvalidAction,))
         except InvalidAction as error:
             # What is wrong with an action is the client's, whoever found it.
             raise InvalidMessage(error.message) from error
+
+    def _read_reset(self, data: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
+        """The environment's reset and what it is given; counts it."""
+        self._require_simulation("reset")
+        method = self._method("reset")
+        try:
+            options = read_reset(self.contract.definition, method, data)
+        except InvalidMessage:
+            self.tally.invalid += 1
+            raise
+        self.contract.log_dropped(data.keys() - options.keys(), self.session_id)
+        self.tally.resets += 1
+        return method, options
 
     def _checked_values(self, told: Values) -> Values:
         value, reward, terminated, truncated, info = told

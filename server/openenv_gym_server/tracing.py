@@ -106,6 +106,11 @@ class TracedHost(Host):
         with self._span("reset"):
             return await super().reset(data)
 
+    async def reset_values(self, data: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        """As ``Host.reset_values``."""
+        with self._span("reset"):
+            return await super().reset_values(data)
+
     async def step(self, data: dict[str, Any], options: Mapping[str, Any] | None = None) -> Result:
         """As ``Host.step``."""
         with self._span(*_kind_of(data)) as span:

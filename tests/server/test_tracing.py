@@ -168,7 +168,9 @@ def test_lanes_have_a_session_each_in_the_trace_of_their_connection(server: Runn
     ]
 
 
-@pytest.mark.parametrize("server", ["tests.support.apps.traced:values_app"], indirect=True)
+@pytest.mark.parametrize(
+    "server", [f"tests.support.apps.traced:{app}" for app in ("values_app", "begun_app")], indirect=True
+)
 def test_steps_by_values_have_spans_too(server: RunningServer) -> None:
     with vector_socket(server.ws_url) as socket:
         (lane,) = socket.open(1)

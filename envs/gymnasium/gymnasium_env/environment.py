@@ -80,11 +80,25 @@ class GymnasiumEnvironment(Environment[GymnasiumAction, GymnasiumObservation, Gy
         Raises:
             ValueError: A keyword would change the spaces, or the environment refuses it.
         """
+        value, metadata = self.reset_values(seed, episode_id, **options)
+        return self.observation_class(observation=value, metadata=metadata)
+
+    def reset_values(
+        self, seed: int | None = None, episode_id: str | None = None, **options: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode without the models: does what ``reset`` does, with the same arguments.
+
+        Returns:
+            The value of the observation space and the info.
+
+        Raises:
+            ValueError: As ``reset``.
+        """
         start = {name: options[name] for name in self.start_options if options.get(name) is not None}
         env = self._built({name: options.get(name, value) for name, value in self.recipe.defaults.items()})
         value, info = env.reset(seed=seed, options=start or None)
         self._episode = _Episode(episode_id, env, _stepping(env).step)
-        return self.observation_class(observation=value, metadata=self._infos.plain(info) if info else {})
+        return value, self._infos.plain(info) if info else {}
 
     def step(self, action: GymnasiumAction, timeout_s: float | None = None, **options: Any) -> GymnasiumObservation:
         """Takes a step.

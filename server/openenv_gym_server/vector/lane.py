@@ -138,6 +138,7 @@ class LaneDriver:
         self._packer = offer.packer
         self._may_reset = not offer.is_in_production
         self._takes_values = offer.takes_values and member.session.host.has_values
+        self._begins_with_values = offer.takes_values and member.session.host.begins_with_values
 
     async def reset(self, host: Host, lanes: Sequence[int], order: ResetOrder) -> Row:
         """Starts an episode."""
@@ -235,7 +236,14 @@ class LaneDriver:
     async def _begun(self, host: Host, seed: int | None, once: dict[str, Any] | None = None) -> Row:
         """Resets the environment; the row has the observation and the info. What of it fails is noted nowhere."""
         options = plain(options_of(self.member.options, once))
-        result = await host.reset(options if seed is None else {**options, "seed": seed})
+        data = options if seed is None else {**options, "seed": seed}
+        if self._begins_with_values:
+            value, info = await host.reset_values(data)
+            assert self._observations is not None
+            with reporting(host):
+                packed = self._observations.pack_value(value)
+                return self.lane, packed, None, 0.0, 0, written_value(info) if info else None
+        result = await host.reset(data)
         with reporting(host):
             result.reward = None
             return self._row(result, 0)

@@ -21,9 +21,14 @@ def execution(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module", params=["app", "begun_app"])
+def app(request: pytest.FixtureRequest) -> str:
+    return f"tests.support.apps.walk_values:{request.param}"
+
+
 @pytest.fixture(scope="module")
-def server(execution: str) -> Iterator[RunningServer]:
-    with running_server("tests.support.apps.walk_values:app", env={"TEST_EXECUTION": execution}) as server:
+def server(app: str, execution: str) -> Iterator[RunningServer]:
+    with running_server(app, env={"TEST_EXECUTION": execution}) as server:
         yield server
         assert server_faults(server) == []
 
@@ -94,6 +99,34 @@ def test_what_step_values_does_wrong_fails_its_lane_only(
     assert set(table.rewards) == {0, 2}
     socket.reset(lanes[1:2])
     assert not Table(stepped(socket, lanes, [0, 0, 0])).failures
+
+
+@pytest.mark.parametrize("app", ["tests.support.apps.walk_values:begun_app"])
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        ("not begun", "ExecutionError"),
+        ("the value alone", "ExecutionError"),
+        ("misfit at once", "InvalidObservation"),
+        ("not begun, refused", "InvalidMessage"),
+    ],
+)
+def test_what_reset_values_does_wrong_fails_its_lane_only(app: str, execution: str, wrong: str, kind: str) -> None:
+    with running_server(app, env={"TEST_EXECUTION": execution}) as server, vector_socket(server.ws_url) as socket:
+        lanes = socket.open(2)
+        socket.reset(lanes)
+        request = socket.send(frames.Reset, lanes=lanes[1:2], options={"wrong": wrong})
+        assert {lane: told.kind for lane, told in Table(socket.parts(request)).failures.items()} == {1: kind}
+        assert set(Table(stepped(socket, lanes[:1], [0])).rewards) == {0}
+        socket.reset(lanes[1:2])
+        assert not Table(stepped(socket, lanes, [0, 0])).failures
+        assert server_faults(server) == []
+
+
+def test_an_option_that_the_signature_of_reset_excludes_reaches_no_episode(socket: VectorSocket) -> None:
+    lanes = socket.open(1)
+    request = socket.send(frames.Reset, lanes=lanes, options={"start": "far"})
+    assert Table(socket.parts(request)).failures[0].kind == "InvalidMessage"
 
 
 def test_an_action_that_step_values_refuses_is_the_client_own(socket: VectorSocket) -> None:

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tests.support.apps.misbehaving import Answer, Command, served
 from tests.support.apps.tools import Counter
-from tests.support.apps.walk_values import ValuesWalk
+from tests.support.apps.walk_values import BegunByValues, ValuesWalk
 from tests.support.apps.walks import Move, Place
 
 EXPORTER = InMemorySpanExporter()
@@ -43,3 +43,4 @@ trace.set_tracer_provider(provider)
 app = _with_spans(create_app(Nested, CallToolAction, CallToolObservation, env_name="traced"))
 misbehaving_app = _with_spans(create_app(served, Command, Answer, env_name="misbehaving"))
 values_app = _with_spans(create_app(ValuesWalk, Move, Place, env_name="values"))
+begun_app = _with_spans(create_app(BegunByValues, Move, Place, env_name="begun-by-values"))

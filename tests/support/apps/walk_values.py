@@ -1,6 +1,6 @@
 """The random walk as an environment that is stepped by values of its spaces, and one whose model writes otherwise.
 
-``step_values`` does wrong on command.
+``step_values`` does wrong on command, and so does the ``reset_values`` of one that begins by values too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,26 @@ class ValuesWalk(WalkEnvironment):
         return value, reward, moment.terminated, moment.truncated, moment.info
 
 
+class BegunByValues(ValuesWalk):
+    """Its ``reset`` takes no part either: it is there for its arguments."""
+
+    def reset(self, seed: int | None = None, start: int = 0, misfit: bool = False, wrong: str = "") -> Place:
+        raise AssertionError("reset by the models")
+
+    def reset_values(self, seed: int | None = None, wrong: str = "", **options: Any) -> tuple[Any, dict[str, Any]]:
+        if wrong == "not begun":
+            raise RuntimeError("no episode today")
+        if wrong == "not begun, refused":
+            raise InvalidAction("not this one")
+        place = ValuesWalk.reset(self, seed, wrong=wrong, **options)
+        value = as_values(place.model_dump())
+        if wrong == "the value alone":
+            return value  # type: ignore[return-value]
+        return {**value, "where": [1, 2, 3]} if wrong == "misfit at once" else value, place.metadata
+
+
 app = create_app(ValuesWalk, Move, Place, env_name="values")
+begun_app = create_app(BegunByValues, Move, Place, env_name="begun-by-values")
 
 
 class Doubled(Observation):
