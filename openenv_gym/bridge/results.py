@@ -44,12 +44,14 @@ class Results:
         self.bits |= rows.bits
         index = rows.chosen.index
         rewards, seed_applied, reward_missing = self._columns
-        rewards[index], seed_applied[index], reward_missing[index] = rows[2:5]
+        rewards[index] = rows.rewards
+        seed_applied[index] = rows.seed_applied
+        reward_missing[index] = rows.reward_missing
         self._terminated |= rows.terminated
         self._truncated |= rows.truncated
 
     def pop(self, lane: int) -> Result:
-        """Takes what one lane reports of a reset."""
+        """Takes what one lane reports of a reset that was asked for, which is never plain."""
         result = self._single.pop(lane)
         self.bits &= ~(1 << lane)
         return result

@@ -104,7 +104,7 @@ class Host(Watched):
             value, info = self._environment.reset_values(**options)
             return value, info
 
-        return await self._refusable(method.operation, begin())
+        return await self._refusing(method.operation, begin())
 
     async def step(self, data: dict[str, Any], options: Mapping[str, Any] | None = None) -> Result:
         """Takes an action, given as its fields.
@@ -162,12 +162,12 @@ class Host(Watched):
     @property
     def has_values(self) -> bool:
         """Whether the environment has ``step_values``, so that it can be stepped without the models."""
-        return callable(getattr(self._class, "step_values", None))
+        return _stands_for(self._class, "step_values", "step", "step_async")
 
     @property
     def begins_with_values(self) -> bool:
         """Whether it has ``reset_values`` too."""
-        return self.has_values and callable(getattr(self._class, "reset_values", None))
+        return self.has_values and _stands_for(self._class, "reset_values", "reset", "reset_async")
 
     def step_values(self, action: Any, deadline: float | None) -> Values:
         """Steps an environment that has ``step_values``.
@@ -296,9 +296,10 @@ class Host(Watched):
                 await self._settled(getattr(self._environment, method.name)(*positional, **options))
             )
 
-        return await self._refusable(method.operation, observe(), timeout_s)
+        return await self._refusing(method.operation, observe(), timeout_s)
 
-    async def _refusable(self, operation: str, work: Coroutine[Any, Any, _T], timeout_s: float | None = None) -> _T:
+    async def _refusing(self, operation: str, work: Coroutine[Any, Any, _T], timeout_s: float | None = None) -> _T:
+        """Awaits a call into the environment, which may refuse what the client sent."""
         try:
             return await self.guarded(operation, work, timeout_s=timeout_s, passed_on=(InvalidAction,))
         except InvalidAction as error:
@@ -366,3 +367,14 @@ class Host(Watched):
     @functools.cached_property
     def _step_method(self) -> Method:
         return self._method("step")
+
+
+@functools.lru_cache(maxsize=256)
+def _stands_for(kind: type, quick: str, *plain: str) -> bool:
+    """Whether a class has a quick method in the place of plain ones, and did not get another plain one since."""
+    for each in kind.__mro__:
+        if quick in vars(each):
+            return callable(vars(each)[quick])
+        if not vars(each).keys().isdisjoint(plain):
+            return False
+    return False

@@ -48,8 +48,8 @@ class Environment(ABC, Generic[ActT, ObsT, StateT]):
     ``step`` does and says the same, without the models. It takes a value of the action space and returns a tuple: the
     value of the observation space, the reward as a float (or None), terminated, truncated and the info, a dict
     without keys that tell of the episode's end. The vector wire steps by it where it is there, which saves making and
-    checking two models a step. With it there may be ``reset_values``, which takes what ``reset`` takes and returns the
-    value and the info.
+    checking two models a step. With it there may be ``reset_values``, a plain function that takes what ``reset`` takes
+    and returns the value and the info. A subclass that has another ``step`` or ``reset`` is stepped or reset by that.
 
     Args:
         transform: Applied by ``_apply_transform``.

@@ -185,7 +185,7 @@ def observation_frame(result: Result) -> str:
     """Writes the frame that answers a reset or step: metadata is repeated on top only when there is some.
 
     Args:
-        result: As ``take_apart`` or ``ready_to_write`` made it.
+        result: As ``take_apart`` or ``ready_to_write`` made it, so that the reward is finite.
 
     Raises:
         ExecutionError: As ``to_json``.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import gymnasium
@@ -23,10 +25,14 @@ NUMBERS = [
 
 
 class Remembering(gymnasium.Env[Any, Any]):
-    """Keeps a Discrete as its action space."""
+    """Has an action space twice, and keeps it once and for all."""
 
     def __init__(self, space: gymnasium.Space[Any]) -> None:
-        self.action_space = space
+        self.action_space = self.also = space
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        assert name not in vars(self)
+        super().__setattr__(name, value)
 
 
 class Fixed(gymnasium.Env[Any, Any]):
@@ -35,28 +41,28 @@ class Fixed(gymnasium.Env[Any, Any]):
     action_space = Discrete(3)
 
 
-def quick(space: Discrete) -> Discrete:
-    inside = with_quick_check(Remembering(space)).action_space
+def quick(n: int, *, start: int = 0, seed: int | None = None) -> Discrete:
+    inside = with_quick_check(Remembering(Discrete(n, seed=seed, start=start))).action_space
     assert type(inside) is QuickDiscrete
     return inside
 
 
 @given(st.integers(1, 6), st.integers(-3, 3), st.sampled_from(NUMBERS))
 def test_a_value_is_in_one_where_it_is_in_the_other(n: int, start: int, value: Any) -> None:
-    space = Discrete(n, start=start)
-    answer = quick(space).contains(value)
-    assert answer is bool(space.contains(value))
-    assert (value in quick(space)) is answer
+    answer = quick(n, start=start).contains(value)
+    assert answer is bool(Discrete(n, start=start).contains(value))
+    assert (value in quick(n, start=start)) is answer
 
 
-def test_it_equals_the_one_in_whose_place_it_stands_and_draws_the_same() -> None:
-    space = Discrete(10, seed=3, start=2)
-    other = quick(space)
-    assert other is not space
-    assert type(space) is Discrete
-    assert (other == space, space == other, repr(other)) == (True, True, repr(space))
-    expected = [Discrete(10, seed=3, start=2).sample() for _ in range(1)]
-    assert [other.sample()] == expected
+def test_it_equals_what_it_was_draws_the_same_and_is_whoever_elses_it_was() -> None:
+    space = quick(10, seed=3, start=2)
+    plain = Discrete(10, seed=3, start=2)
+    assert (space == plain, plain == space, repr(space)) == (True, True, repr(plain))
+    assert [space.sample() for _ in range(5)] == [plain.sample() for _ in range(5)]
+    assert pickle.loads(pickle.dumps(space)) == copy.deepcopy(space) == plain
+    env = Remembering(Discrete(10))
+    with_quick_check(env)
+    assert env.action_space is env.also
 
 
 @pytest.mark.parametrize("env", [Remembering(gymnasium.spaces.MultiBinary(2)), Fixed()])

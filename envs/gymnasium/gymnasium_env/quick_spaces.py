@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from gymnasium import Env
@@ -21,11 +20,8 @@ class QuickDiscrete(Discrete):
 
 
 def with_quick_check(env: Env[Any, Any]) -> Env[Any, Any]:
-    """Gives the environment within all wrappers, where its actions are of a Discrete, a space that answers sooner."""
-    inside = env.unwrapped
-    space = vars(inside).get("action_space")
+    """Has the actions' Discrete of the environment within all wrappers, if they are of one, answer sooner."""
+    space = vars(env.unwrapped).get("action_space")
     if type(space) is Discrete:
-        quick = copy.copy(space)  # with its generator
-        quick.__class__ = QuickDiscrete
-        inside.action_space = quick
+        space.__class__ = QuickDiscrete  # and no copy: whoever else has it seeds it and draws from it too
     return env

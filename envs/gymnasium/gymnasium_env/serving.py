@@ -58,6 +58,7 @@ def served(settings: Settings) -> Served:
         "render_fps": recipe.render_fps,
         "remote_names": known.attributes,
         "reset": _reset(recipe, known.start_options),
+        "reset_values": GymnasiumEnvironment.reset_values,
     }
     environment_class = type("ServedGymnasiumEnvironment", (GymnasiumEnvironment,), body)
     return Served(environment_class, _action_class(recipe.action_space), observation_class)

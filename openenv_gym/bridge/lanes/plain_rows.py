@@ -24,14 +24,10 @@ from openenv_gym_protocol.vector.frames import (
 from openenv_gym.bridge.lane_sets import LaneSet, all_true, bits_of, lane_set
 from openenv_gym.bridge.lane_state import LaneStates, Phase
 from openenv_gym.bridge.lanes.answers import Answer
+from openenv_gym.bridge.lanes.row_flags import OF_AUTORESETS, OF_STEPS, OF_THE_MIDST
 from openenv_gym.bridge.rows import PlainRows
 from openenv_gym.bridge.seeds import Seeds
 
-_SEEDS = (0, SEED_APPLIED, SEED_UNKNOWN)
-_OF_THE_MIDST = [missing | seed for missing in (0, REWARD_MISSING) for seed in _SEEDS]
-_ENDS = (TERMINATED, TRUNCATED, TERMINATED | TRUNCATED)
-_OF_ENDS = [end | midst for end in _ENDS for midst in _OF_THE_MIDST]
-_OF_RESETS = [RESET_ROW | seed for seed in _SEEDS]
 # Tables for bytes.translate, with which many flags are read as quickly as one.
 _MISSING = bytes([bool(flags & REWARD_MISSING) for flags in range(256)])
 """Whether flags say that there is no reward."""
@@ -79,8 +75,8 @@ class PlainRowsReader:
         if others:
             may_be_plain = may_be_plain.copy()
             may_be_plain[list(others)] = False
-        plain, others = plain_rows(lanes, states, may_be_plain, rewards, flags.seed_applied, flags.missing)
-        return (_with_events(plain, reply.flags, flags.events) if plain and flags.events else plain), others
+        plain, left = plain_rows(lanes, states, may_be_plain, rewards, flags.seed_applied, flags.missing)
+        return (_with_events(plain, reply.flags, flags.events) if plain and flags.events else plain), left
 
     def _flags_of(self, data: bytes, lanes: LaneSet, states: LaneStates) -> _Flags:
         """Reads flags; the same ones of the same lanes, as most steps have them, are read once."""
@@ -194,9 +190,9 @@ def _are_plain(due: bytes, seeds: bytes, states: LaneStates, lanes: LaneSet) -> 
 def _phases(*, ends_are_plain: bool) -> bytes:
     """In which phase a lane gives a plain row with some flags; a number that is no phase: in none."""
     phases = bytearray([len(Phase)] * 256)
-    for flags in _OF_THE_MIDST + (_OF_ENDS if ends_are_plain else []):
+    for flags in OF_STEPS if ends_are_plain else OF_THE_MIDST:
         phases[flags] = Phase.RUNNING
-    for flags in _OF_RESETS:
+    for flags in OF_AUTORESETS:
         phases[flags] = Phase.OVER
     return bytes(phases)
 

@@ -23,17 +23,9 @@ from openenv_gym.bridge.columns import ObservationReader, with_arrays
 from openenv_gym.bridge.lane_state import LaneState, LaneStates
 from openenv_gym.bridge.lanes.answers import Answer
 from openenv_gym.bridge.lanes.plain_rows import PlainRowsReader
+from openenv_gym.bridge.lanes.row_flags import OF_AUTORESETS, OF_RESETS, OF_STEPS
 from openenv_gym.bridge.observations import Leaves
 from openenv_gym.bridge.rows import Final, Result, Row, Rows, checked_reward
-
-_SEEDS = (0, SEED_APPLIED, SEED_UNKNOWN)
-_ENDS = (0, TERMINATED, TRUNCATED, TERMINATED | TRUNCATED)
-_OF_RESETS = frozenset(_SEEDS)
-"""The flags that a reset's row may have."""
-_OF_AUTORESETS = frozenset(RESET_ROW | seed for seed in _SEEDS)
-"""Those of a reset in place of a step."""
-_OF_STEPS = frozenset(end | missing | seed for end in _ENDS for missing in (0, REWARD_MISSING) for seed in _SEEDS)
-"""Those of a step."""
 
 
 class RowsReader:
@@ -171,13 +163,13 @@ class RowsReader:
     def _is_due(self, flags: int, reward: float, call: str, state: LaneState) -> bool:
         """Whether the flags and the reward can be those of what the lane had to do."""
         if call == "reset":
-            return flags in _OF_RESETS and reward == 0
+            return flags in OF_RESETS and reward == 0
         is_over = state.rules.is_over
         if flags & RESET_ROW:
             is_due = is_over or (state.is_in_doubt and self._autoreset is not AutoresetMode.DISABLED)
-            return is_due and flags in _OF_AUTORESETS and reward == 0
+            return is_due and flags in OF_AUTORESETS and reward == 0
         is_due = state.is_in_doubt or not is_over
-        return is_due and flags in _OF_STEPS and not (flags & REWARD_MISSING and reward != 0)
+        return is_due and flags in OF_STEPS and not (flags & REWARD_MISSING and reward != 0)
 
 
 def _note_reset(state: LaneState, flags: int, final: Any) -> None:

@@ -32,7 +32,7 @@ from openenv_gym_server.serialisation import Result
 from openenv_gym_server.session import Session
 from openenv_gym_server.vector.actions import LaneActions
 from openenv_gym_server.vector.offer import Offer, options_of
-from openenv_gym_server.vector.parts import Part, Row, ValuesPart, failed, with_final, written_value
+from openenv_gym_server.vector.parts import Part, Row, ValuesPart, failed, with_final, written_info, written_value
 from openenv_gym_server.vector.values import plain
 from openenv_gym_server.watched import NO_OPTIONS
 
@@ -228,7 +228,7 @@ class LaneDriver:
         try:
             short = self._observations.short(value)
             packed = self._observations.pack_value(value) if short is None else (short,)
-            written = written_value(info) if info else None
+            written = written_info(info) if info else None
             return self.lane, packed, None, reward if type(reward) is float else _reward(reward), flags, written
         except OpenEnvGymError as error:
             raise unwritable(host, error) from error
@@ -242,7 +242,7 @@ class LaneDriver:
             assert self._observations is not None
             with reporting(host):
                 packed = self._observations.pack_value(value)
-                return self.lane, packed, None, 0.0, 0, written_value(info) if info else None
+                return self.lane, packed, None, 0.0, 0, written_info(info)
         result = await host.reset(data)
         with reporting(host):
             result.reward = None

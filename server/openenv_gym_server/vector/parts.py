@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias, cast
 
@@ -119,6 +119,19 @@ def written_value(value: Any) -> msgspec.Raw:
         ExecutionError: It holds what neither wire can carry.
     """
     return encode_value(json_form(value))
+
+
+def written_info(info: Any) -> msgspec.Raw | None:
+    """The info that came beside a value; None of an empty one.
+
+    Raises:
+        ExecutionError: It is no mapping, or holds what neither wire can carry.
+    """
+    if not info:
+        return None
+    if not isinstance(info, Mapping):
+        raise ExecutionError(f"The environment returned the info {info!r:.80} where a dict belongs.")
+    return written_value(info)
 
 
 def with_final(begun: Row, ended: Row) -> Part:

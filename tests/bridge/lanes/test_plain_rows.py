@@ -130,6 +130,10 @@ def read(reader: RowsReader, call: str, rows: list[dict[str, Any]], kept: LaneSt
         kept.stepped_plainly(found.plain)
     for lane, result in zip(found.lanes, found.results, strict=True):
         note(kept, lane, result.terminated, result.truncated, began=result.is_reset or result.final is not None)
+    for lane in set(lanes) - set(found.errors):
+        assert kept.phases[lane] == kept[lane].phase
+        assert kept.seed_applied[lane] == kept[lane].reader.seeds.applied
+        assert kept.over >> lane & 1 == kept[lane].rules.is_over
     return said, plain
 
 

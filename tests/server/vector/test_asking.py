@@ -86,7 +86,12 @@ def test_an_environment_that_is_stepped_by_values_says_what_gymnasium_says(socke
 
 @pytest.mark.parametrize(
     ("wrong", "kind"),
-    [("raise", "ExecutionError"), ("nan", "ExecutionError"), ("misfit", "InvalidObservation")],
+    [
+        ("raise", "ExecutionError"),
+        ("nan", "ExecutionError"),
+        ("info", "ExecutionError"),
+        ("misfit", "InvalidObservation"),
+    ],
 )
 def test_what_step_values_does_wrong_fails_its_lane_only(
     server: RunningServer, socket: VectorSocket, wrong: str, kind: str
@@ -107,6 +112,7 @@ def test_what_step_values_does_wrong_fails_its_lane_only(
     [
         ("not begun", "ExecutionError"),
         ("the value alone", "ExecutionError"),
+        ("info at once", "ExecutionError"),
         ("misfit at once", "InvalidObservation"),
         ("not begun, refused", "InvalidMessage"),
     ],
@@ -121,6 +127,15 @@ def test_what_reset_values_does_wrong_fails_its_lane_only(app: str, execution: s
         socket.reset(lanes[1:2])
         assert not Table(stepped(socket, lanes, [0, 0])).failures
         assert server_faults(server) == []
+
+
+@pytest.mark.parametrize("app", ["tests.support.apps.walk_values:overridden_app"])
+def test_a_subclass_with_a_reset_and_a_step_of_its_own_has_them_called(app: str, execution: str) -> None:
+    with running_server(app, env={"TEST_EXECUTION": execution}) as server, vector_socket(server.ws_url) as socket:
+        lanes = socket.open(2)
+        begun = Table(socket.parts(socket.send(frames.Reset, lanes=lanes)))
+        assert begun.infos == {lane: {"by": "reset"} for lane in lanes}
+        assert Table(stepped(socket, lanes, [0, 1])).infos == {lane: {"by": "step"} for lane in lanes}
 
 
 def test_an_option_that_the_signature_of_reset_excludes_reaches_no_episode(socket: VectorSocket) -> None:

@@ -40,8 +40,9 @@ class ValuesWalk(WalkEnvironment):
         value = as_values(moment.observation)
         if self._wrong == "misfit":
             value["where"] = [1, 2, 3]
+        info: Any = ["no", "dict"] if self._wrong == "info" else moment.info
         reward: float | None = {"nan": float("nan"), "none": None}.get(self._wrong, moment.reward)
-        return value, reward, moment.terminated, moment.truncated, moment.info
+        return value, reward, moment.terminated, moment.truncated, info
 
 
 class BegunByValues(ValuesWalk):
@@ -59,10 +60,27 @@ class BegunByValues(ValuesWalk):
         value = as_values(place.model_dump())
         if wrong == "the value alone":
             return value  # type: ignore[return-value]
+        if wrong == "info at once":
+            return value, ["no", "dict"]  # type: ignore[return-value]
         return {**value, "where": [1, 2, 3]} if wrong == "misfit at once" else value, place.metadata
 
 
+class Overridden(BegunByValues):
+    """A subclass that knows nothing of values: what it has of its own counts."""
+
+    def reset(self, seed: int | None = None, start: int = 0, misfit: bool = False, wrong: str = "") -> Place:
+        return _marked(WalkEnvironment.reset(self, seed), "reset")
+
+    def step(self, action: Move) -> Place:
+        return _marked(WalkEnvironment.step(self, action), "step")
+
+
+def _marked(place: Place, by: str) -> Place:
+    return place.model_copy(update={"metadata": {"by": by}})
+
+
 app = create_app(ValuesWalk, Move, Place, env_name="values")
+overridden_app = create_app(Overridden, Move, Place, env_name="overridden")
 begun_app = create_app(BegunByValues, Move, Place, env_name="begun-by-values")
 
 
