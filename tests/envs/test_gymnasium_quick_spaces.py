@@ -15,6 +15,9 @@ from gymnasium_env.serving import served
 from gymnasium_env.settings import Settings
 from hypothesis import given
 from hypothesis import strategies as st
+from openenv_gym_server import create_app
+from openenv_gym_server.dispatch import Host
+from openenv_gym_server.loops import run_to_end
 
 INTEGERS = (np.int8, np.int32, np.int64, np.uint8)
 NUMBERS = [
@@ -80,3 +83,14 @@ def test_what_is_served_refuses_what_gymnasium_refuses() -> None:
     assert type(env.recipe.action_space) is Discrete
     with pytest.raises(AssertionError, match="invalid"):
         env.step_values(2)
+
+
+def test_lanes_are_stepped_and_reset_without_models() -> None:
+    what = served(Settings(env_id="CartPole-v1"))
+    app = create_app(what.environment_class, what.action_class, what.observation_class)
+    host = Host(app.state.openenv_gym.contract, "a session")
+    run_to_end(host.construct())
+    assert (host.has_values, host.begins_with_values) == (True, True)
+    value, info = run_to_end(host.reset_values({"seed": 3}))
+    expected, _ = gymnasium.make("CartPole-v1").reset(seed=3)
+    assert (value.tolist(), info) == (expected.tolist(), {})
