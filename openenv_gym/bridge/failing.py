@@ -73,6 +73,5 @@ class Failing:
 
     def succeeded(self, lanes: Iterable[int]) -> None:
         """Takes note that lanes began an episode."""
-        if self._in_a_row:
-            for lane in lanes:
-                self._in_a_row.pop(lane, None)
+        for lane in lanes:
+            self._in_a_row.pop(lane, None)

@@ -134,26 +134,12 @@ class LaneStates(list[LaneState]):
             self._elapsed[rows.chosen.index] += 1
             for lane in lanes_in(rows.others):
                 self._elapsed[lane] -= 1
-        over = rows.terminated | rows.truncated
-        if over or rows.begun:
-            self._note_over(lanes_in(over))
-            self._note_begun(lanes_in(rows.begun), rows)
-            self.over = (self.over | over) & ~rows.begun
-            self._is_ahead &= ~(over | rows.begun)
-            self.version += 1
-
-    def _note_over(self, lanes: list[int]) -> None:
-        for lane in lanes:
+        for lane in lanes_in(rows.terminated | rows.truncated):
             self[lane].rules.is_over = True
-        self.phases[lanes] = Phase.OVER
-
-    def _note_begun(self, lanes: list[int], rows: PlainRows) -> None:
-        for lane in lanes:
-            state, place = self[lane], rows.chosen.places[lane]
-            state.begin()
-            state.reader.seeds.applied = self.seed_applied[lane] = int(rows.seed_applied[place])
-        self._elapsed[lanes] = 0
-        self.phases[lanes] = Phase.RUNNING
+            self.note(lane)
+        for lane in lanes_in(rows.begun):
+            self[lane].reader.seeds.applied = int(rows.seed_applied[rows.chosen.places[lane]])
+            self.begin(lane)
 
     def stepped(self, lane: int, *, terminated: bool, truncated: bool) -> End:
         """Notes any other step; see ``EpisodeRules.stepped``."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import cast
 
 from openenv_gym_protocol.errors import ConnectionLost, OpenEnvGymError, copied
 from openenv_gym_protocol.websocket_frames import Close, Event, FrameReader, Opcode, masked_frame
@@ -209,17 +208,17 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _take(self, events: list[Event]) -> None:
         for number, (opcode, said) in enumerate(events):
-            if opcode is _TEXT or opcode is _BINARY:
+            if isinstance(said, Close):
+                if self._loan is not None:
+                    self._kept, self._loan.is_over = events[number:], True
+                    return
+                self._close_received(said)
+            elif opcode is _TEXT or opcode is _BINARY:
                 self.is_awaited = False
                 if self._listener is not None:
-                    self._listener.frame_received(cast("str | bytes", said))
-            elif not isinstance(said, Close):
-                self._control_received(opcode, cast(bytes, said))
-            elif self._loan is None:
-                self._close_received(said)
-            else:
-                self._kept, self._loan.is_over = events[number:], True
-                return
+                    self._listener.frame_received(said)
+            elif isinstance(said, bytes):
+                self._control_received(opcode, said)
         violation = self._reader.violation
         if violation is not None and self._sent is None:
             if self._loan is not None:

@@ -33,7 +33,7 @@ from openenv_gym_server.serialisation import (
     take_apart,
     to_json,
 )
-from openenv_gym_server.traits import Method, find_method
+from openenv_gym_server.traits import Method, find_method, stands_for
 from openenv_gym_server.validation import read_reset, refused
 from openenv_gym_server.watched import NO_OPTIONS, Activity, Watched
 
@@ -162,12 +162,12 @@ class Host(Watched):
     @property
     def has_values(self) -> bool:
         """Whether the environment has ``step_values``, so that it can be stepped without the models."""
-        return _stands_for(self._class, "step_values", "step", "step_async")
+        return stands_for(self._class, "step_values", "step", "step_async")
 
     @property
     def begins_with_values(self) -> bool:
         """Whether it has ``reset_values`` too."""
-        return self.has_values and _stands_for(self._class, "reset_values", "reset", "reset_async")
+        return self.has_values and stands_for(self._class, "reset_values", "reset", "reset_async")
 
     def step_values(self, action: Any, deadline: float | None) -> Values:
         """Steps an environment that has ``step_values``.
@@ -367,14 +367,3 @@ class Host(Watched):
     @functools.cached_property
     def _step_method(self) -> Method:
         return self._method("step")
-
-
-@functools.lru_cache(maxsize=256)
-def _stands_for(kind: type, quick: str, *plain: str) -> bool:
-    """Whether a class has a quick method in the place of plain ones, and did not get another plain one since."""
-    for each in kind.__mro__:
-        if quick in vars(each):
-            return callable(vars(each)[quick])
-        if not vars(each).keys().isdisjoint(plain):
-            return False
-    return False

@@ -90,9 +90,7 @@ class Session:
         """
         worker = self.worker
         if isinstance(worker, InlineWorker):
-            answer = worker.run(frames.exchange_at_once, self.host, frame)
-            if self.state is _OPEN:
-                reply(answer)
+            self._reply(reply, worker.run(frames.exchange_at_once, self.host, frame))
         else:
             worker.submit(_Exchange(self, frame, reply))
 

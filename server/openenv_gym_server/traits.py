@@ -88,8 +88,19 @@ def read_traits(factory: Callable[[], Any]) -> Traits:
 
 def overrides(environment_class: type, name: str) -> bool:
     """Whether a class has its own version of an optional method of the base class."""
-    owner = next((base for base in environment_class.__mro__ if name in vars(base)), None)
+    owner = _owner(environment_class, name)
     return owner is not None and not owner.__module__.endswith(_BASES)
+
+
+def stands_for(environment_class: type, quick: str, *plain: str) -> bool:
+    """Whether a class has a quick method in the place of plain ones, and did not get another plain one since."""
+    owner = _owner(environment_class, quick, *plain)
+    return owner is not None and callable(vars(owner).get(quick))
+
+
+def _owner(environment_class: type, *names: str) -> type | None:
+    """The first class that has one of some names of its own."""
+    return next((base for base in environment_class.__mro__ if not vars(base).keys().isdisjoint(names)), None)
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,7 @@ def _flags(of: tuple[bytes, tuple[int, ...], int], lanes: LaneSet, states: LaneS
 def _are_plain(due: bytes, seeds: bytes, states: LaneStates, lanes: LaneSet) -> NDArray[np.bool_]:
     """Whether rows are plain by the phases that their flags belong to, and by what these say of seeds."""
     phases, applied = states.phases[lanes.index], states.seed_applied[lanes.index]
+    # Mostly so, and to compare bytes takes a twentieth of what arrays take.
     if due == phases.tobytes() and seeds == applied.tobytes():
         return all_true(len(due))
     is_due = np.frombuffer(due, np.uint8) == phases

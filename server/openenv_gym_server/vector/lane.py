@@ -242,7 +242,7 @@ class LaneDriver:
             assert self._observations is not None
             with reporting(host):
                 packed = self._observations.pack_value(value)
-                return self.lane, packed, None, 0.0, 0, written_info(info)
+                return self.lane, packed, None, 0.0, 0, written_info(info) if info else None
         result = await host.reset(data)
         with reporting(host):
             result.reward = None

@@ -121,14 +121,12 @@ def written_value(value: Any) -> msgspec.Raw:
     return encode_value(json_form(value))
 
 
-def written_info(info: Any) -> msgspec.Raw | None:
-    """The info that came beside a value; None of an empty one.
+def written_info(info: Any) -> msgspec.Raw:
+    """The info that came beside a value.
 
     Raises:
         ExecutionError: It is no mapping, or holds what neither wire can carry.
     """
-    if not info:
-        return None
     if not isinstance(info, Mapping):
         raise ExecutionError(f"The environment returned the info {info!r:.80} where a dict belongs.")
     return written_value(info)

@@ -157,12 +157,16 @@ def read_alone(reader: RowsReader, call: str, row: dict[str, Any], kept: LaneSta
     return (int(found.observation), *found[1:])
 
 
+def before_the_limit(kept: LaneStates) -> list[bool] | None:
+    are = kept.are_before_the_limit(all_lanes(len(kept)))
+    return None if are is None else are.tolist()
+
+
 def remembered(kept: LaneStates) -> list[Any]:
     """What is remembered of each lane, and stands in columns."""
     lanes = range(len(kept))
-    before = kept.are_before_the_limit(all_lanes(len(kept)))
     of_each = [(s.reader.seeds.applied, s.reader.episode_id, s.rules.is_over, s.is_in_doubt) for s in kept]
-    in_columns = [kept.over, kept.phases.tolist(), kept.seed_applied.tolist(), None if before is None else list(before)]
+    in_columns = [kept.over, kept.phases.tolist(), kept.seed_applied.tolist(), before_the_limit(kept)]
     return [*of_each, *in_columns, [kept[lane].phase for lane in lanes]]
 
 
@@ -218,9 +222,9 @@ def test_resets_in_place_of_steps_are_plain_and_count_no_step() -> None:
     assert kept.over == 0b10
     assert [state.reader.seeds.applied for state in kept] == [1, 1]
     for _ in range(2):
-        assert kept.are_before_the_limit(all_lanes(2)).tolist()[0]  # type: ignore[union-attr]
+        assert before_the_limit(kept) == [True, False]
         kept.stepped(0, terminated=False, truncated=False)
-    assert not kept.are_before_the_limit(all_lanes(2)).tolist()[0]  # type: ignore[union-attr]
+    assert before_the_limit(kept) == [False, False]
 
 
 def test_ends_are_not_plain_where_the_next_episode_begins_in_them() -> None:

@@ -51,7 +51,7 @@ class BegunByValues(ValuesWalk):
     def reset(self, seed: int | None = None, start: int = 0, misfit: bool = False, wrong: str = "") -> Place:
         raise AssertionError("reset by the models")
 
-    def reset_values(self, seed: int | None = None, wrong: str = "", **options: Any) -> tuple[Any, dict[str, Any]]:
+    def reset_values(self, seed: int | None = None, wrong: str = "", **options: Any) -> Any:
         if wrong == "not begun":
             raise RuntimeError("no episode today")
         if wrong == "not begun, refused":
@@ -59,9 +59,9 @@ class BegunByValues(ValuesWalk):
         place = ValuesWalk.reset(self, seed, wrong=wrong, **options)
         value = as_values(place.model_dump())
         if wrong == "the value alone":
-            return value  # type: ignore[return-value]
+            return value
         if wrong == "info at once":
-            return value, ["no", "dict"]  # type: ignore[return-value]
+            return value, ["no", "dict"]
         return {**value, "where": [1, 2, 3]} if wrong == "misfit at once" else value, place.metadata
 
 
